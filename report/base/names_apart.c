@@ -146,8 +146,8 @@ static void tell_apart(struct row *rows, size_t count)
 	}
 }
 
-/* The last resort: the full names of those that still are the same, then of all. */
-static void give_full(struct row *rows, size_t count, bool all)
+/* A longer form of the names that still are the same, or, where there are such, of all. */
+static void lengthen(struct row *rows, size_t count, char *(*form)(const char *), bool all)
 {
 	bool more = false;
 
@@ -156,10 +156,10 @@ static void give_full(struct row *rows, size_t count, bool all)
 		n = alike(rows, count, i);
 		more |= n > 1;
 		for (size_t k = i; k < i + n && n > 1 && !all; k++)
-			rename_row(&rows[k], alloc_string(rows[k].full));
+			rename_row(&rows[k], form(rows[k].full));
 	}
 	for (size_t k = 0; k < count && more && all; k++)
-		rename_row(&rows[k], alloc_string(rows[k].full));
+		rename_row(&rows[k], form(rows[k].full));
 }
 
 void name_short_all(const char *const *full, char **brief, size_t count)
@@ -172,8 +172,9 @@ void name_short_all(const char *const *full, char **brief, size_t count)
 		        full[i],
 		        is_shortened(full[i]) ? name_short(full[i]) : alloc_string(full[i]), i};
 	tell_apart(rows, count);
-	give_full(rows, count, false);
-	give_full(rows, count, true);
+	lengthen(rows, count, name_without_tags, false);
+	lengthen(rows, count, alloc_string, false);
+	lengthen(rows, count, alloc_string, true);
 	for (size_t i = 0; i < count; i++)
 		brief[rows[i].index] = rows[i].brief;
 	free(rows);

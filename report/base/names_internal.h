@@ -25,6 +25,8 @@ struct name_shortening {
 struct name_shortening name_shorten(const char *full);
 /* The innermost operation in template arguments, of equals the first; NULL: none (free it). */
 char *name_operation(struct name_span s);
+/* In full without ABI tags, as Numba gives its kernels a hash of their types (free it). */
+char *name_without_tags(const char *full);
 /* Without the scopes that its words stand in: "at::native::F<c10::Half>" is "F<Half>" (free it). */
 char *name_without_scopes(struct name_span s);
 /* Just after the bracket that closes the one at s; the end of the string where none does. */

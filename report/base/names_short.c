@@ -213,6 +213,28 @@ static void put_group(struct name_shortening *o, struct name_span group)
 	free(brief);
 }
 
+/* Just behind an ABI tag at s, "[abi:v3]": Numba puts a hash of the types there. NULL: none. */
+static const char *behind_tag(const char *s)
+{
+	const char *end = strncmp(s, "[abi:", 5) ? NULL : strchr(s, ']');
+
+	return end ? end + 1 : NULL;
+}
+
+char *name_without_tags(const char *full)
+{
+	char *out = alloc_zeroed(strlen(full) + 1, 1), *to = out;
+
+	for (const char *s = full; *s;) {
+		const char *behind = *s == '[' ? behind_tag(s) : NULL;
+		if (!behind)
+			*to++ = *s++;
+		else
+			s = behind;
+	}
+	return out;
+}
+
 static const char *put_next(struct name_shortening *o, const char *full, const char *s)
 {
 	size_t signs = name_operator_signs(full, s);
@@ -230,6 +252,8 @@ static const char *put_next(struct name_shortening *o, const char *full, const c
 			put(o, s, (size_t)(group.to - s));
 		return group.to;
 	}
+	if (*s == '[' && behind_tag(s))
+		return behind_tag(s);
 	if (*s == '{') {
 		const char *end = name_closing(s, '{', '}');
 		put(o, s, (size_t)(end - s));

@@ -140,6 +140,26 @@ static void test_libraries(void **state)
 	CHECK(names);
 }
 
+#define ARRAY(type) "5ArrayI" type "Li2E1C7mutable7alignedE"
+
+/* Numba puts a number and a hash of the types behind the function's name, as ABI tags. */
+static void test_numba(void **state)
+{
+	static const struct named names[] = {
+	        {"_ZN8__main__7blurredB2v3B8cw51cXTLE" ARRAY("f"), "__main__::blurred"},
+	        {"_ZN8__main__6summedB2v5B8cw51cXTLE" ARRAY("f"),
+	         "__main__::summed(Array<float, 2, C, mutable, aligned>)"},
+	        {"_ZN8__main__6summedB2v6B8cw51cXTLE" ARRAY("d"),
+	         "__main__::summed(Array<double, 2, C, mutable, aligned>)"},
+	        {"_ZN8__main__4sameB2v7B8cw51cXTLE" ARRAY("f"),
+	         "__main__::same[abi:v7][abi:cw51cXTL](Array<float, 2, C, mutable, aligned>)"},
+	        {"_ZN8__main__4sameB2v8B8cw51cXTLE" ARRAY("f"),
+	         "__main__::same[abi:v8][abi:cw51cXTL](Array<float, 2, C, mutable, aligned>)"},
+	};
+
+	CHECK(names);
+}
+
 /* Names of no compiler. */
 static void test_odd(void **state)
 {
@@ -148,15 +168,17 @@ static void test_odd(void **state)
 	                                  "k<..., 2>",
 	                                  "k<aaaaaaa, 2>(int)",
 	                                  "<(<",
-	                                  "F<Functor<"};
-	char *brief[6];
+	                                  "F<Functor<",
+	                                  "k[abi:(int)",
+	                                  "k[abi:]](int)"};
+	char *brief[8];
 
-	name_short_all(all, brief, 6);
-	for (size_t i = 0; i < 6; i++)
+	name_short_all(all, brief, 8);
+	for (size_t i = 0; i < 8; i++)
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(all[i], all[k]))
 				assert_string_not_equal(brief[i], brief[k]);
-	for (size_t i = 0; i < 6; i++)
+	for (size_t i = 0; i < 8; i++)
 		free(brief[i]);
 	name_short_all(NULL, NULL, 0);
 }
@@ -194,7 +216,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_pytorch),   cmocka_unit_test(test_alike),
 	        cmocka_unit_test(test_libraries), cmocka_unit_test(test_odd),
-	        cmocka_unit_test(test_narrow),
+	        cmocka_unit_test(test_numba),     cmocka_unit_test(test_narrow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
