@@ -267,8 +267,8 @@ static void more(const struct screen_report *r, struct text_layout *page)
 	if (path && sizeof(all) + text_width(path) + TEXT_LAYOUT_LABEL <= page->width &&
 	    path[strcspn(path, " '\"\\$`&;|<>()*?")] == 0)
 		text_layout_fact(page, "more:", "%s %s", all, path);
-	else
-		text_layout_fact(page, "more:", "%s", all);
+	else /* without a name it would be the newest recording of the folder */
+		text_layout_fact(page, "more:", "%s, and what was named here", all);
 }
 
 /* ---- together ---- */
