@@ -14,6 +14,7 @@
 #define PART_MOST       0.5 /* of the work that repeats: less, and a library's ranges are no steps */
 #define OUTLIER_LEAST   1.25 /* times the median; and further off it than 5 quarter ranges */
 #define OUTLIER_QUARTER 5
+#define APART_LEAST     1.1 /* a loop that takes so many times its steps: more lies between them */
 
 const char *const model_steps_source_names[] = {
         [STEPS_NONE] = "none", [STEPS_NVTX] = "nvtx", [STEPS_FOUND] = "found"};
@@ -303,6 +304,16 @@ static const char *confidence_of(const struct model_steps_figures *s)
 	return s->alike >= 0.95 && s->judged >= 10 ? "high" : s->alike >= 0.85 ? "medium" : "low";
 }
 
+/* Side by side steps come as often as all threads together make them; and where the host gives them
+ * far ahead and then waits, or works between ranges, one takes more than from its start to its end.
+ */
+static bool takes_longer(const struct model *m, const struct model_phase *of, double step)
+{
+	if (m->process_count != 1 || !(of->time > 0) || !of->steps)
+		return false;
+	return of->threads > 1 || of->time > APART_LEAST * step * (double)of->steps;
+}
+
 /* Of a loop's phase, or, where there are no phases, of the loop or range that has most work. */
 static void fill_steps(struct model *m, size_t phase)
 {
@@ -336,8 +347,8 @@ static void fill_steps(struct model *m, size_t phase)
 	                        ? 0
 	                        : judged_rows(m, phase, s->source == STEPS_FOUND,
 	                                      s->source == STEPS_FOUND ? loop : range));
-	/* Side by side they come as often as all threads together make them. */
-	if (of && of->threads > 1 && m->process_count == 1 && of->time > 0)
+	s->apart = of && takes_longer(m, of, s->duration.mean);
+	if (s->apart)
 		s->per_s = (double)of->steps / of->time * 1e9;
 	if (s->source != STEPS_NONE)
 		s->confidence = confidence_of(s);

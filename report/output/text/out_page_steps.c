@@ -135,8 +135,11 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	if (s->timed && s->timed < s->judged)
 		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",
 		                 (unsigned long long)s->timed);
-	text_layout_line(page, "p99 of the duration: %s. %s steps/s.",
-	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s));
+	text_layout_line(page, "p99 of the duration: %s. %s steps/s%s.",
+	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s),
+	                 s->apart ? ", by the time of the whole loop: steps overlap, or the host "
+	                            "waits or works between them"
+	                          : "");
 	if (o->unit_per_step > 0)
 		text_layout_line(page, "Throughput: %s units/s (%s units per step).",
 		                 plain(text, o->unit_per_step * s->per_s),

@@ -277,6 +277,34 @@ static void test_threads_side_by_side(void **state)
 	end(&r);
 }
 
+/* 500 steps are given in 50 ms, 0.1 ms each, and then the host waits for 550 ms: they are made at
+ * the pace of the loop. Where they take all of it, by what they take. */
+static void test_steps_given_ahead(void **state)
+{
+	static const double one[] = {200, 800};
+
+	for (int ahead = 0; ahead < 2; ahead++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		add_up(&r);
+		loop(&r, 0, 1, "k", one, 1)->steps = 500;
+		r.m.step_rows = alloc_zeroed(500, sizeof(*r.m.step_rows));
+		double ms = ahead ? 0.1 : 1.2;
+		for (size_t i = 0; i < 500; i++)
+			r.m.step_rows[i] = (struct model_step){.found = true,
+			                                       .tid = 1,
+			                                       .start = (200 + (double)i * ms) * MS,
+			                                       .duration = ms * MS};
+		r.m.step_row_count = 500;
+		finish(&r);
+		assert_int_equal(r.m.steps.apart, ahead);
+		assert_near(r.m.steps.per_s, 500 / 0.6, 1e-3);
+		assert_near(r.m.steps.duration.mean, ms * MS, 1e-6);
+		end(&r);
+	}
+}
+
 /* Loops that hold little of the time from the first to the last do not stand for the run, as where
  * code is compiled anew between them. */
 static void test_loops_of_little_time(void **state)
@@ -576,6 +604,7 @@ int main(void)
 	        cmocka_unit_test(test_a_slice_in_two),
 	        cmocka_unit_test(test_threads_of_one_loop),
 	        cmocka_unit_test(test_threads_side_by_side),
+	        cmocka_unit_test(test_steps_given_ahead),
 	        cmocka_unit_test(test_loops_of_little_time),
 	        cmocka_unit_test(test_a_loop_that_runs_ahead),
 	        cmocka_unit_test(test_a_loop_that_prepares),
