@@ -69,6 +69,9 @@ def check_screen(text, columns=80):
     assert [line for line in lines if re.match(r'\s*%(?![A-Za-z])', line)] == [], text
     assert [words for words in STUMBLES if words in text] == [], text
     assert lines[-1].startswith('more:       cudaspy report --all'), text
+    host = re.search(r'^host {8}([A-Za-z:.]+)(.*(?:\n {12}.*)*)', text, flags=re.M)
+    for letter in set(host.group(1)) if host else ():
+        assert re.search(rf'(^|[ ,]){re.escape(letter)} [a-z]', host.group(2)), text
     for label in 'run', 'verdict':
         assert len([line for line in lines if line.startswith(label + ' ')]) == 1, text
 

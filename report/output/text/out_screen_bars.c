@@ -115,6 +115,7 @@ static void gpu(const struct screen_report *r, size_t columns, struct text_layou
 
 struct part {
 	double ns;
+	size_t cells; /* of the bar */
 	char letter;
 	enum text_colour colour;
 	const char *what;
@@ -127,32 +128,76 @@ static int by_time(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* What took most, as far as there is room. */
+/* Each part has the columns that it takes, rounded; the largest gives way, so that all fill the bar
+ * as far as they fill the time. */
+static void share_out(struct part *parts, size_t count, double whole, size_t columns)
+{
+	double sum = 0;
+	size_t taken = 0, largest = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		parts[i].ns = parts[i].ns > 0 ? parts[i].ns : 0;
+		parts[i].cells = cells(parts[i].ns / whole, columns);
+		sum += parts[i].ns;
+		taken += parts[i].cells;
+		largest = parts[i].ns > parts[largest].ns ? i : largest;
+	}
+	size_t all = cells(sum / whole, columns);
+	parts[largest].cells += all > taken ? all - taken : 0;
+	parts[largest].cells -= taken > all ? taken - all : 0;
+}
+
+static void put_legend(struct text_layout *page, size_t columns, bool under, bool first,
+                       const char *text)
+{
+	if (!under)
+		fprintf(page->to, "%*s%s\n", first ? 2 : (int)(TEXT_LAYOUT_LABEL + columns + 2), "",
+		        text);
+	else
+		fprintf(page->to, "%s%*s%s\n", first ? "\n" : "", TEXT_LAYOUT_LABEL, "", text);
+}
+
+/* "L launching 32 %" (free it). */
+static char *explained(const struct part *p, double whole)
+{
+	char share[UNIT_BYTES];
+
+	unit_percent(share, p->ns, whole);
+	if (strchr(share, '.') && p->ns >= 0.0995 * whole)
+		snprintf(share, sizeof(share), "%.0f", 100 * p->ns / whole);
+	return alloc_format("%c %s %s %%", p->letter, p->what, share);
+}
+
+/* Every letter of the bar, the longest first, on lines of `room` columns; then what has none, as
+ * far as the last line has room. */
 static void legend(struct part *parts, size_t count, double whole, size_t columns,
                    struct text_layout *page)
 {
 	size_t taken = TEXT_LAYOUT_LABEL + columns + 2;
-	/* two lines where they stand under the bar */
-	size_t room = page->width > taken ? page->width - taken
-	                                  : 2 * (page->width - TEXT_LAYOUT_LABEL - 8);
-	char share[UNIT_BYTES], *line = alloc_string("");
+	bool under = page->width < taken + LEGEND;
+	size_t room = under ? page->width - TEXT_LAYOUT_LABEL : page->width - taken;
+	char *line = alloc_string("");
+	bool first = true;
 
 	qsort(parts, count, sizeof(*parts), by_time);
 	for (size_t i = 0; i < count && parts[i].ns >= PART_LEAST * whole; i++) {
-		unit_percent(share, parts[i].ns, whole);
-		char *dot = strchr(share, '.');
-		if (dot && parts[i].ns >= 0.0995 * whole)
-			snprintf(share, sizeof(share), "%.0f", 100 * parts[i].ns / whole);
-		char *text = alloc_format("%s%c %s %s %%", *line ? ", " : "", parts[i].letter,
-		                          parts[i].what, share);
-		bool fits = strlen(line) + strlen(text) <= room;
-		if (fits)
-			alloc_append(&line, "%s", text);
-		free(text);
-		if (!fits)
+		char *text = explained(&parts[i], whole);
+		bool fits = strlen(line) + 2 + strlen(text) <= room;
+		if (!fits && !parts[i].cells) {
+			free(text);
 			break;
+		}
+		if (!fits) {
+			if (strlen(line) < room)
+				alloc_append(&line, ",");
+			put_legend(page, columns, under, first, line);
+			line[0] = 0;
+			first = false;
+		}
+		alloc_append(&line, "%s%s", *line ? ", " : "", text);
+		free(text);
 	}
-	behind(page, columns, line);
+	put_legend(page, columns, under, first, line);
 	free(line);
 }
 
@@ -172,32 +217,31 @@ static void host(const struct screen_report *r, size_t columns, struct text_layo
 	const struct model_split *s = &m->host;
 	double between = between_launches(r);
 	struct part parts[] = {
-	        {s->launch_api, 'L', TEXT_YELLOW, "launching"},
-	        {between, ':', TEXT_YELLOW, "between calls"},
-	        {s->sync, 'W', TEXT_RED, "waiting"},
-	        {s->copy, 'C', TEXT_CYAN, "copying"},
-	        {s->alloc, 'A', TEXT_CYAN, "allocating"},
-	        {s->module, 'M', TEXT_CYAN, "loading code"},
-	        {s->other, 'o', TEXT_CYAN, "other CUDA"},
-	        {s->sampling, 'y', TEXT_DIM, "cudaspy"},
-	        {s->outside - between, '.', TEXT_PLAIN, between > 0 ? "other" : "not in CUDA"},
+	        {s->launch_api, 0, 'L', TEXT_YELLOW, "launching"},
+	        {between, 0, ':', TEXT_YELLOW, "between calls"},
+	        {s->sync, 0, 'W', TEXT_RED, "waiting"},
+	        {s->copy, 0, 'C', TEXT_CYAN, "copying"},
+	        {s->alloc, 0, 'A', TEXT_CYAN, "allocating"},
+	        {s->module, 0, 'M', TEXT_CYAN, "loading code"},
+	        {s->other, 0, 'o', TEXT_CYAN, "other CUDA"},
+	        {s->sampling, 0, 'y', TEXT_DIM, "cudaspy"},
+	        {s->outside - between, 0, '.', TEXT_PLAIN, between > 0 ? "other" : "not in CUDA"},
 	};
-	size_t count = sizeof(parts) / sizeof(parts[0]), at = 0;
-	double whole = m->host_window, sum = 0;
+	size_t count = sizeof(parts) / sizeof(parts[0]);
+	double whole = m->host_window;
 
 	label(page, "host");
 	if (!m->has_host || !(whole > 0)) {
 		fputs("not known\n", page->to);
 		return;
 	}
+	share_out(parts, count, whole, columns);
+	size_t at = 0;
 	for (size_t i = 0; i < count; i++) {
-		parts[i].ns = parts[i].ns > 0 ? parts[i].ns : 0;
-		sum += parts[i].ns;
-		size_t end = cells(sum / whole, columns);
-		repeat(page, parts[i].colour, parts[i].letter, end > at ? end - at : 0);
-		at = end > at ? end : at;
+		repeat(page, parts[i].colour, parts[i].letter, parts[i].cells);
+		at += parts[i].cells;
 	}
-	repeat(page, TEXT_PLAIN, ' ', columns - at);
+	repeat(page, TEXT_PLAIN, ' ', columns > at ? columns - at : 0);
 	legend(parts, count, whole, columns, page);
 }
 
