@@ -63,7 +63,20 @@ static char *range(const char *low, const char *high)
 	return alloc_format("%s to %s", low, high);
 }
 
-char *summary_range(double low, double high)
+/* Where the least is nothing, the middle, which else nobody would guess: "2.10, up to 27.5 ms". */
+static char *range_from_nothing(double mean, const char *high)
+{
+	char middle[UNIT_BYTES];
+
+	if (!(mean > 0))
+		return alloc_format("up to %s", high);
+	unit_time_apart(middle, mean);
+	size_t digits = strcspn(middle, " ");
+	bool one_unit = !strcmp(middle + digits, high + strcspn(high, " "));
+	return alloc_format("%.*s, up to %s", one_unit ? (int)digits : UNIT_BYTES, middle, high);
+}
+
+char *summary_range(double mean, double low, double high)
 {
 	char from[UNIT_BYTES], to[UNIT_BYTES];
 
@@ -73,7 +86,7 @@ char *summary_range(double low, double high)
 	if (isnan(low))
 		return alloc_format("about %s", to);
 	if (low <= 0)
-		return alloc_format("up to %s", to);
+		return range_from_nothing(mean, to);
 	return range(unit_time_apart(from, low), to);
 }
 
@@ -95,6 +108,23 @@ char *summary_range_percent(double low, double high)
 
 /* ---- the verdict ---- */
 
+static char *sentence_of_two(const struct verdict *v, const char *judged)
+{
+	char gain[UNIT_BYTES], second[UNIT_BYTES];
+	char *size = v->gain > 0 ? alloc_format(" Without the one, %s could be about %s %% "
+	                                        "shorter, without the other %s %%.",
+	                                        judged, unit_percent(gain, v->gain, 1),
+	                                        unit_percent(second, v->second_gain, 1))
+	                         : alloc_string("");
+	char *text = alloc_format(
+	        "%s and %s alike (mixed), %s confidence: %s; and %s.%s", verdict_names[v->first],
+	        verdict_names[v->second], verdict_confidences[v->confidence],
+	        words_of(v, v->first)->sentence, words_of(v, v->second)->sentence, size);
+
+	free(size);
+	return text;
+}
+
 static char *sentence(const struct verdict *v, const char *judged)
 {
 	char gain[UNIT_BYTES];
@@ -103,10 +133,7 @@ static char *sentence(const struct verdict *v, const char *judged)
 		return alloc_format("inconclusive: %s", v->reason ? v->reason : "nothing is known");
 	const char *confidence = verdict_confidences[v->confidence];
 	if (v->cls == VERDICT_MIXED && v->first < VERDICT_CLASSES && v->second < VERDICT_CLASSES)
-		return alloc_format("%s and %s alike (mixed), %s confidence: %s; and %s.",
-		                    verdict_names[v->first], verdict_names[v->second], confidence,
-		                    words_of(v, v->first)->sentence,
-		                    words_of(v, v->second)->sentence);
+		return sentence_of_two(v, judged);
 	if (v->cls >= VERDICT_CLASSES)
 		return alloc_format("%s, %s confidence.", verdict_names[v->cls], confidence);
 	if (v->cls == VERDICT_GPU || !(v->gain > 0))
@@ -282,8 +309,9 @@ char *summary_warm(const struct analysis *a, const struct model_phase *loop)
 
 	if (a->of->phase != loop || !(warm > WARM_TOLD * loop->time / parts) || !(steps >= 1))
 		return alloc_string("");
-	return alloc_format(" after the first %.0f, which took %s", steps,
-	                    unit_time_apart(time, warm));
+	unit_time_apart(time, warm);
+	return steps < 1.5 ? alloc_format(" after the first, which took %s", time)
+	                   : alloc_format(" after the first %.0f, which took %s", steps, time);
 }
 
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)

@@ -52,9 +52,10 @@ double summary_step_judged(const struct analysis *a, const struct model_phase *l
  * take a part of it that shows, or "" (free it). */
 char *summary_warm(const struct analysis *a, const struct model_phase *loop);
 
-/* "2.54 to 2.90 ms"; "up to 2.90 ms" from 0 on; "about 2.90 ms" where `low` is not known, so that
- * `high` is the mean (free it): of two times in ns. */
-char *summary_range(double low, double high);
+/* "2.54 to 2.90 ms"; "0.40, up to 2.90 ms" from 0 on, without the mean where that is nothing;
+ * "about 2.90 ms" where `low` is not known, so that `high` is the mean (free it): of times in ns.
+ */
+char *summary_range(double mean, double low, double high);
 /* The same of two shares, in per cent: "15.1 to 36.8 %". */
 char *summary_range_percent(double low, double high);
 

@@ -191,7 +191,8 @@ static void finding(struct brief *b, size_t number, size_t room)
 
 	b->room = room;
 	if (isfinite(c->high)) {
-		char of[UNIT_BYTES], *range = summary_range(c->low * whole, c->high * whole);
+		char of[UNIT_BYTES],
+		        *range = summary_range(c->mean * whole, c->low * whole, c->high * whole);
 		line(b, "%zu. %s: saves %s of %s%s (estimated by a replay)", number + 1,
 		     c->finding ? c->finding->id : "verdict", range,
 		     s->step > 0 ? "each step of " : "the judged ", unit_time_apart(of, whole));

@@ -66,7 +66,7 @@ static double whole_of(const struct summary *s)
 
 /* On a wide terminal a change takes one line, else its place has one of its own. */
 #define WHAT_WIDE  (FINDING_BRIEF + 2)
-#define RANGE_WIDE 18
+#define RANGE_WIDE 22
 /* Its number. */
 #define CHANGE_INDENT 3
 
@@ -103,8 +103,9 @@ static void put_change(const struct screen_report *r, const struct summary_chang
                        struct text_layout *page)
 {
 	double whole = whole_of(r->s);
-	char *range = isfinite(c->high) ? summary_range(c->low * whole, c->high * whole)
-	                                : alloc_string("not predicted");
+	char *range = isfinite(c->high)
+	                      ? summary_range(c->mean * whole, c->low * whole, c->high * whole)
+	                      : alloc_string("not predicted");
 	size_t before = CHANGE_INDENT, room;
 	if (page->width >= TEXT_LAYOUT_WIDE)
 		before += WHAT_WIDE + RANGE_WIDE + 2;

@@ -15,12 +15,15 @@ static void assert_range(char *text, const char *wanted)
 
 static void test_ranges(void **state)
 {
-	assert_range(summary_range(2.54e6, 2.9e6), "2.54 to 2.90 ms");
-	assert_range(summary_range(713e3, 1.02e6), "713 us to 1.02 ms");
-	assert_range(summary_range(0, 106e3), "up to 106 us");
-	assert_range(summary_range(NAN, 11.1e6), "about 11.1 ms"); /* a mean */
-	assert_range(summary_range(2.99e6, 2.99e6), "about 2.99 ms");
-	assert_range(summary_range(1, NAN), "n/a");
+	assert_range(summary_range(2.6e6, 2.54e6, 2.9e6), "2.54 to 2.90 ms");
+	assert_range(summary_range(800e3, 713e3, 1.02e6), "713 us to 1.02 ms");
+	assert_range(summary_range(0, 0, 106e3), "up to 106 us");
+	assert_range(summary_range(NAN, 0, 106e3), "up to 106 us");
+	assert_range(summary_range(2.1e6, 0, 27.5e6), "2.10, up to 27.5 ms");
+	assert_range(summary_range(439e3, -1, 7.71e6), "439 us, up to 7.71 ms");
+	assert_range(summary_range(11.1e6, NAN, 11.1e6), "about 11.1 ms");
+	assert_range(summary_range(2.99e6, 2.99e6, 2.99e6), "about 2.99 ms");
+	assert_range(summary_range(1, 1, NAN), "n/a");
 	assert_range(summary_range_percent(0.151, 0.368), "15.1 to 36.8 %");
 	assert_range(summary_range_percent(0, 0.02), "0.0 to 2.0 %");
 	assert_range(summary_range_percent(NAN, 0.5), "about 50.0 %");
