@@ -44,8 +44,16 @@ static const struct verdict_words words_within = {
         "copies within the GPU's memory take most of its time",
         "fewer copies within the GPU: in place, views, donation"};
 
+/* Of waits that no call of CUDA makes. */
+static const struct verdict_words words_outside = {
+        "the host waits outside CUDA until another thread has read a result, and only then gives "
+        "the GPU more work",
+        "fewer or later reads of results"};
+
 static const struct verdict_words *words_of(const struct verdict *v, enum verdict_class cls)
 {
+	if (cls == VERDICT_SYNC && v->waits_outside)
+		return &words_outside;
 	return cls == VERDICT_COPY && v->copies_within ? &words_within : &words[cls];
 }
 

@@ -236,6 +236,21 @@ static void tell_busy(struct verdict *v, const struct model *m, const struct ver
 	v->busy_high = known ? in->busy_high / in->window : NAN;
 }
 
+/* Of the window: calls that wait take less; and of what fewer waits would save, these and copies.
+ */
+#define NO_WAITS      0.01
+#define WAITS_OUTSIDE 0.25
+
+bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *in)
+{
+	double gain = v->first == VERDICT_SYNC    ? v->gain
+	              : v->second == VERDICT_SYNC ? v->second_gain
+	                                          : 0;
+
+	return in->replayed && in->sync < NO_WAITS * in->window &&
+	       in->sync + in->copy < WAITS_OUTSIDE * gain * in->window;
+}
+
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs)
 {
 	struct verdict_input in = verdict_take(m);
@@ -273,5 +288,6 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	v->window = in.window;
 	v->startup = in.startup;
 	v->copies_within = in.copies_within;
+	v->waits_outside = verdict_waits_outside(v, &in);
 	v->between = in.replayed && in.window > 0 ? in.between / in.window : 0;
 }

@@ -35,6 +35,7 @@ struct verdict {
 	double busy, busy_low, busy_high; /* of the GPU, shares of `window`; NaN = not known */
 	double between;     /* host time between launches that goes with them, share of `window` */
 	bool copies_within; /* most of the copies' GPU time is within a device */
+	bool waits_outside; /* verdict_waits_outside() */
 	char *reason;
 };
 
@@ -68,6 +69,12 @@ struct verdict_input {
 	bool replayed;   /* what changes of the host would gain is known from a replay: */
 	struct verdict_gain replay[VERDICT_CLASSES];
 };
+
+/*
+ * Whether no call waits, and fewer waits would save far more than copies take: the host waits
+ * outside of CUDA, as a program of JAX does until another thread has read a result.
+ */
+bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *in);
 
 /* The run, from what the model's other modules merged. */
 struct verdict_input verdict_take(const struct model *m);

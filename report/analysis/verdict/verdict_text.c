@@ -163,20 +163,35 @@ static const char *startup_text(const struct model *m, const struct verdict_inpu
 	return in->startup > 0 ? "window after start-up" : "window";
 }
 
-/* "launching 83.0 %, and a graph or fewer launches would save about 70.1 %" (free it) */
-static char *change_text(const struct verdict_input *in, enum verdict_class cls, double gain)
+/* Where else the time of a class is. */
+static char *elsewhere(const struct verdict *v, const struct verdict_input *in,
+                       enum verdict_class cls)
 {
-	char part[UNIT_BYTES], saved[UNIT_BYTES], between[UNIT_BYTES];
-	bool more = cls == VERDICT_LAUNCH && in->between > in->launch;
+	char between[UNIT_BYTES];
 
-	unit_percent(between, in->between, in->window);
-	return alloc_format("%s %s %%%s%s%s, and %s would save about %s %%", words[cls].part,
-	                    unit_percent(part, part_of(in, cls), in->window),
-	                    more ? ", outside CUDA between launches " : "", more ? between : "",
-	                    more ? " %" : "",
-	                    cls == VERDICT_COPY && in->copies_within ? "fewer copies within the GPU"
-	                                                             : words[cls].change,
-	                    unit_percent(saved, gain, 1));
+	if (cls == VERDICT_SYNC && verdict_waits_outside(v, in))
+		return alloc_string(" in CUDA, else until another thread has read a result");
+	if (cls != VERDICT_LAUNCH || !(in->between > in->launch))
+		return alloc_string("");
+	return alloc_format(", outside CUDA between launches %s %%",
+	                    unit_percent(between, in->between, in->window));
+}
+
+/* "launching 83.0 %, and a graph or fewer launches would save about 70.1 %" (free it) */
+static char *change_text(const struct verdict *v, const struct verdict_input *in,
+                         enum verdict_class cls, double gain)
+{
+	char part[UNIT_BYTES], saved[UNIT_BYTES];
+	char *more = elsewhere(v, in, cls);
+	char *text = alloc_format("%s %s %%%s, and %s would save about %s %%", words[cls].part,
+	                          unit_percent(part, part_of(in, cls), in->window), more,
+	                          cls == VERDICT_COPY && in->copies_within
+	                                  ? "fewer copies within the GPU"
+	                                  : words[cls].change,
+	                          unit_percent(saved, gain, 1));
+
+	free(more);
+	return text;
 }
 
 /* Named where it would save something. */
@@ -222,15 +237,15 @@ static char *body(const struct model *m, const struct verdict *v, const struct v
 		                    100 * VERDICT_LEAST_GAIN, window, startup_text(m, in));
 		break;
 	case VERDICT_MIXED:
-		one = change_text(in, v->first, v->gain);
-		two = change_text(in, v->second, v->second_gain);
+		one = change_text(v, in, v->first, v->gain);
+		two = change_text(v, in, v->second, v->second_gain);
 		text = alloc_format("%s and %s nearly alike: %s; %s; %s of %s of %s.",
 		                    verdict_names[v->first], verdict_names[v->second], busy, one,
 		                    two, window, startup_text(m, in));
 		free(two);
 		break;
 	default:
-		one = change_text(in, v->first, v->gain);
+		one = change_text(v, in, v->first, v->gain);
 		text = alloc_format("%s: %s, %s of %s of %s.", words[v->first].because, busy, one,
 		                    window, startup_text(m, in));
 	}
