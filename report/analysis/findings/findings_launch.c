@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
+#include "report/base/stats.h"
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow/flow.h"
 #include "report/analysis/findings/repeats.h"
@@ -108,10 +109,53 @@ static char *fused_text(const struct finding_context *s)
 	                    f->changed, f->speedup, f->speedup_low, f->speedup_high);
 }
 
+/*
+ * From a launch to the thread's next one without a wait between them, median of all threads, less
+ * what cudaspy took: the call, and what the program does until the next. NaN = not known.
+ */
+static double from_launch_to_launch(const struct finding_context *s)
+{
+	double *apart = alloc_zeroed(s->count + 1, sizeof(*apart));
+	const struct call_event **last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last));
+	size_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i], **before = &last[a->thread];
+		if (a->kind == TF_WORK_KERNEL) {
+			if (*before)
+				apart[count++] = fmax(0, a->start - a->ours - (*before)->start);
+			*before = a;
+		} else if (flow_is_wait(a)) {
+			*before = NULL;
+		}
+	}
+	stats_sort(apart, count);
+	double middle = count ? stats_quantile(apart, count, 0.5) : NAN;
+	free(apart);
+	free(last);
+	return middle;
+}
+
+/* What launching takes, and where that alone is not longer than the kernels what comes with it
+ * (free it). */
+static char *launch_text(const struct finding_context *s, bool longer)
+{
+	char launch[UNIT_BYTES], apart[UNIT_BYTES];
+	double one = s->m->gpu.launch_p50, all = longer ? NAN : from_launch_to_launch(s);
+
+	unit_time_apart(launch, one);
+	if (!(all > one))
+		return alloc_format("launching takes the host %s each", launch);
+	return alloc_format("launching takes the host %s each, with what the program does between "
+	                    "the calls %s (median),",
+	                    launch, unit_time_apart(apart, all));
+}
+
 bool detect_many_short_launches(const struct finding_context *s, struct finding *f)
 {
 	const struct model *m = s->m;
-	char launch[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES];
+	char each[UNIT_BYTES], share[UNIT_BYTES];
+	bool longer = m->gpu.launch_p50 > m->gpu.launched.mean;
 	double spent = fmin(finding_known(m->host.launch), idle_between_launches(m));
 	double captured = whole_steps(s), stake = fmax(fmin(1, spent / s->window), captured);
 
@@ -121,15 +165,17 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 		return false;
 	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
 	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string(""),
-	     *fused = fused_text(s);
+	     *fused = fused_text(s), *launch = launch_text(s, longer);
+	if (!longer)
+		f->title = "The GPU runs dry between the launches of short kernels";
 	char *text = alloc_format(
-	        "%llu launches, %s; launching takes the host %s each and the GPU runs %s%s each; "
+	        "%llu launches, %s; %s and the GPU runs %s%s each; "
 	        "the GPU idled for %s %% of the steady window while the host launched.%s%s%s",
-	        (unsigned long long)m->totals.launches, rate,
-	        unit_time_apart(launch, m->gpu.launch_p50), finding_estimated(s),
+	        (unsigned long long)m->totals.launches, rate, launch, finding_estimated(s),
 	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
 	        repeats, steps, fused);
 	free(rate);
+	free(launch);
 	free(repeats);
 	free(steps);
 	free(fused);

@@ -47,6 +47,33 @@ static void test_many_short_launches(void **state)
 	run_end(&r);
 }
 
+/* The title says of the figures what they say. */
+static void test_kernels_longer_than_launches(void **state)
+{
+	struct run r;
+
+	short_launches(&r, 100, 2);
+	run_has(&r, "many-short-launches", 0.25,
+	        "launching takes the host 5.00 us each and the GPU runs");
+	assert_string_equal(run_finding(&r, "many-short-launches")->title,
+	                    "The host launches short kernels for longer than they run");
+	r.m.gpu.launched.mean = 7 * US;
+	run_has(&r, "many-short-launches", 0.25,
+	        "launching takes the host 5.00 us each, with what the program does between the "
+	        "calls 20.0 us (median), and the GPU runs");
+	assert_string_equal(run_finding(&r, "many-short-launches")->title,
+	                    "The GPU runs dry between the launches of short kernels");
+	for (size_t i = 0; i < r.process.call_log.count; i++) /* cudaspy's own is not told */
+		r.process.call_log.call_events[i].ours = 3e3f;
+	run_has(&r, "many-short-launches", 0.25, "between the calls 17.0 us (median), and");
+	r.process.call_log.count = 4; /* each of another thread: nothing from one to the next */
+	for (uint16_t i = 0; i < 4; i++)
+		r.process.call_log.call_events[i].thread = i;
+	run_has(&r, "many-short-launches", 0.25,
+	        "launching takes the host 5.00 us each and the GPU runs");
+	run_end(&r);
+}
+
 /* What two devices idled is held against the window of one. */
 static void test_idle_of_two_devices(void **state)
 {
@@ -186,6 +213,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_many_short_launches),
+	        cmocka_unit_test(test_kernels_longer_than_launches),
 	        cmocka_unit_test(test_idle_of_two_devices),
 	        cmocka_unit_test(test_the_busiest_process),
 	        cmocka_unit_test(test_waits_between_launches),
