@@ -5,6 +5,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
+#include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
 
 /* ---- pageable memory ---- */
@@ -67,25 +68,28 @@ bool detect_pageable_async_copy(const struct finding_context *s, struct finding 
 #define ROW_LEAST   4.0
 #define SMALL_LEAST 100u
 
-struct row { /* of small copies on one stream, nothing between them */
+struct row {           /* of small copies on one stream, nothing between them */
+	uint64_t turn; /* it goes on where that is still the turn */
 	uint32_t length;
-	uint8_t direction;
 };
 
 struct small {
 	uint64_t rows, copies;  /* rows of two and more, and the copies in them */
 	double bytes, api, gpu; /* of those behind the first of a row; GPU time where known */
+	uint64_t turn;          /* one more with each thing that ends all rows */
+	uint8_t direction;      /* of the turn's copies */
 };
 
 static bool is_small(const struct call_event *a)
 {
-	return a->kind == TF_WORK_COPY && a->items == 1 && a->bytes <= SMALL_COPY;
+	return a->kind == TF_WORK_COPY && a->items == 1 && a->bytes <= SMALL_COPY &&
+	       a->stream != CALL_LOG_NONE;
 }
 
 static void add_small(struct small *to, struct row *row, const struct call_event *a)
 {
-	if (!row->length || row->direction != a->direction) {
-		*row = (struct row){1, a->direction};
+	if (row->turn != to->turn) {
+		*row = (struct row){to->turn, 1};
 		return;
 	}
 	if (++row->length == 2) {
@@ -98,22 +102,39 @@ static void add_small(struct small *to, struct row *row, const struct call_event
 	to->gpu += a->gpu > 0 ? a->gpu : 0;
 }
 
+/*
+ * What is packed is known, or needed, at one time. So a row ends, whatever its stream and thread,
+ * where the program gave other work, which may take what was sent or make what is sent or read
+ * next, and where it waited, or may have read what was brought to the host: asked whether it is
+ * there, or had it as the copy returned.
+ */
+static bool ends_rows(const struct small *sum, const struct call_event *a)
+{
+	if (a->cls == SPY_CLASS_SYNC || flow_is_device_wait(a))
+		return true;
+	if (a->cls == SPY_CLASS_QUERY)
+		return !a->result && sum->direction == SPY_DIR_DTOH;
+	return flow_is_work(a) && (!is_small(a) || a->direction != sum->direction);
+}
+
+static bool is_there(const struct call_event *a)
+{
+	return a->direction == SPY_DIR_DTOH && flow_is_blocking(a);
+}
+
 static struct small small_copies(const struct finding_context *s)
 {
-	struct small sum = {0};
+	struct small sum = {.turn = 1};
 	struct row *rows = alloc_zeroed(s->h->stream_count + 1, sizeof(*rows));
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (a->cls == SPY_CLASS_SYNC)
-			for (size_t k = 0; k < s->h->stream_count; k++)
-				rows[k].length = 0;
-		if (a->kind == TF_WORK_NONE || a->stream == CALL_LOG_NONE)
+		sum.turn += ends_rows(&sum, a);
+		if (!flow_is_work(a) || !is_small(a))
 			continue;
-		if (is_small(a))
-			add_small(&sum, &rows[a->stream], a);
-		else
-			rows[a->stream].length = 0;
+		sum.direction = a->direction;
+		add_small(&sum, &rows[a->stream], a);
+		sum.turn += is_there(a);
 	}
 	free(rows);
 	return sum;
@@ -130,8 +151,8 @@ bool detect_many_small_copies(const struct finding_context *s, struct finding *f
 	double behind = (double)(sum.copies - sum.rows);
 	char *text = alloc_format(
 	        "%llu copies of %s on average%s came in rows of %.3g: one direction, one stream, "
-	        "no "
-	        "other work between them. Each takes the host %s; all but the first of each row "
+	        "no other work and no wait between them. Each takes the host %s; all but the first "
+	        "of each row "
 	        "take %s %% of its steady time.",
 	        (unsigned long long)sum.copies, unit_bytes(bytes, sum.bytes / behind),
 	        steady_span(s, span), (double)sum.copies / (double)sum.rows,

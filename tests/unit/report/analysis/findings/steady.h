@@ -18,8 +18,9 @@ struct steady {
 	struct made made;
 	struct tf_thread *thread;
 	uint32_t kernel;
-	uint16_t launch, copy, copy_rows, sync, alloc, release, load, make, graph;
-	double at; /* us since the window began: when the next call starts */
+	uint16_t launch, copy, copy_rows, sync, query, alloc, release, load, make, graph;
+	uint64_t stream; /* that the next launches and copies are in */
+	double at;       /* us since the window began: when the next call starts */
 	struct model model;
 	struct analysis analysis;
 };
@@ -39,6 +40,7 @@ static inline void steady_start(struct steady *s)
 	s->copy = made_call(&s->made, "cudaMemcpyAsync", SPY_CLASS_COPY, SPY_LEVEL_RUNTIME);
 	s->copy_rows = made_call(&s->made, "cudaMemcpy2DAsync", SPY_CLASS_COPY, SPY_LEVEL_RUNTIME);
 	s->sync = made_call(&s->made, "cudaStreamSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_RUNTIME);
+	s->query = made_call(&s->made, "cudaStreamQuery", SPY_CLASS_QUERY, SPY_LEVEL_RUNTIME);
 	s->alloc = made_call(&s->made, "cudaMalloc", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->release = made_call(&s->made, "cudaFree", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
 	s->load = made_call(&s->made, "cuModuleLoadData", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
@@ -56,8 +58,10 @@ static inline struct tf_record steady_record(struct steady *s, uint16_t call, do
 	uint64_t start = 2001000 + (uint64_t)(s->at * 2000);
 
 	s->at += us + 1;
-	return (struct tf_record){
-	        .call = call, .start = start, .end = start + (uint64_t)(us * 2000)};
+	return (struct tf_record){.call = call,
+	                          .start = start,
+	                          .end = start + (uint64_t)(us * 2000),
+	                          .stream = s->stream};
 }
 
 static inline void steady_call(struct steady *s, uint16_t call, double us)

@@ -68,9 +68,10 @@ static void test_small(void **state)
 
 	steady_start(&s);
 	small(&s, 13, 10, false);
-	steady_expect(&s, "many-small-copies",
-	              "copies of 1.00KiB on average came in rows of 10: one direction, one "
-	              "stream, no other work between them. Each takes the host 3.00 us");
+	steady_expect(
+	        &s, "many-small-copies",
+	        "copies of 1.00KiB on average came in rows of 10: one direction, one "
+	        "stream, no other work and no wait between them. Each takes the host 3.00 us");
 	steady_start(&s); /* each for a launch of its own */
 	small(&s, 120, 1, false);
 	steady_expect(&s, "many-small-copies", NULL);
@@ -80,6 +81,59 @@ static void test_small(void **state)
 	steady_start(&s); /* few */
 	small(&s, 5, 10, false);
 	steady_expect(&s, "many-small-copies", NULL);
+}
+
+/* What a program does between two small copies of one stream. */
+enum between { NOTHING, WORK_ELSEWHERE, COPY_ELSEWHERE, ALIKE_ELSEWHERE, ANSWER, WAIT };
+
+static void small_with(struct steady *s, enum spy_direction direction, enum spy_memory memory,
+                       enum between between)
+{
+	for (unsigned i = 0; i < 120; i++) {
+		steady_copy(s, s->copy, direction, memory, 1024, 0x1000, 0x7000, 3);
+		s->stream = 0x50;
+		if (between == WORK_ELSEWHERE)
+			steady_launch(s, 3, 0);
+		if (between == COPY_ELSEWHERE)
+			steady_copy(s, s->copy, SPY_DIR_DTOD, SPY_MEM_DEVICE, 4096, 1, 2, 3);
+		if (between == ALIKE_ELSEWHERE)
+			steady_copy(s, s->copy, direction, memory, 1024, 0x2000, 0x8000, 3);
+		s->stream = 0;
+		if (between == ANSWER)
+			steady_call(s, s->query, 1);
+		if (between == WAIT)
+			steady_call(s, s->sync, 1);
+	}
+	steady_launch(s, 3, 0);
+}
+
+/* Packed they could only be where all is known, or needed, at one time. */
+static void test_small_with_other_work(void **state)
+{
+	static const struct {
+		enum spy_direction direction;
+		enum spy_memory memory;
+		enum between between;
+		const char *evidence; /* NULL = not found */
+	} cases[] = {
+	        {SPY_DIR_HTOD, SPY_MEM_PINNED, NOTHING, "120 copies of 1.00KiB"},
+	        {SPY_DIR_DTOH, SPY_MEM_PINNED, NOTHING, "120 copies of 1.00KiB"},
+	        {SPY_DIR_HTOD, SPY_MEM_PINNED, ALIKE_ELSEWHERE, "240 copies of 1.00KiB"},
+	        {SPY_DIR_HTOD, SPY_MEM_PINNED, ANSWER, "120 copies of 1.00KiB"},
+	        {SPY_DIR_HTOD, SPY_MEM_PINNED, WAIT, NULL},
+	        {SPY_DIR_HTOD, SPY_MEM_PINNED, WORK_ELSEWHERE, NULL},
+	        {SPY_DIR_DTOH, SPY_MEM_PINNED, WORK_ELSEWHERE, NULL},
+	        {SPY_DIR_DTOH, SPY_MEM_PINNED, COPY_ELSEWHERE, NULL},
+	        {SPY_DIR_DTOH, SPY_MEM_PINNED, ANSWER, NULL},
+	        {SPY_DIR_DTOH, SPY_MEM_PAGEABLE, NOTHING, NULL}, /* there as the call returns */
+	};
+	struct steady s;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		steady_start(&s);
+		small_with(&s, cases[i].direction, cases[i].memory, cases[i].between);
+		steady_expect(&s, "many-small-copies", cases[i].evidence);
+	}
 }
 
 /* Copies of this size take so many us on the GPU. */
@@ -209,6 +263,7 @@ int main(void)
 	        cmocka_unit_test(test_pageable_little),
 	        cmocka_unit_test(test_pageable_without_history),
 	        cmocka_unit_test(test_small),
+	        cmocka_unit_test(test_small_with_other_work),
 	        cmocka_unit_test(test_bandwidth),
 	        cmocka_unit_test(test_bandwidth_alone),
 	        cmocka_unit_test(test_back_and_forth),
