@@ -71,6 +71,16 @@ char *unit_bytes(char *to, double bytes)
 	return to;
 }
 
+char *unit_count(char *to, double count)
+{
+	if (!isfinite(count))
+		return not_known(to);
+	if (count > 0 && count < 0.0005)
+		return strcpy(to, "<0.001");
+	snprintf(to, UNIT_BYTES, count < 999.5 || count >= 1e18 ? "%.3g" : "%.0f", count);
+	return to;
+}
+
 char *unit_percent(char *to, double part, double whole)
 {
 	double percent = 100 * part / whole;

@@ -13,6 +13,8 @@
 char *unit_time(char *to, double ns);
 char *unit_time_apart(char *to, double ns); /* with a blank before the unit, for sentences */
 char *unit_bytes(char *to, double bytes);
+/* Of things or times, on average: three digits that count, from 1000 on all of them. */
+char *unit_count(char *to, double count);
 /* `part` of `whole` in per cent, without the sign; "n/a" where either is unknown or the whole is
  * not positive. */
 char *unit_percent(char *to, double part, double whole);

@@ -9,16 +9,17 @@
 /* ", quota 1.5 (used up in 50 of 100 periods, 1.2 s waited)" (free it) */
 static char *quota_text(const struct model_process_cpu *c)
 {
-	char waited[UNIT_BYTES];
+	char waited[UNIT_BYTES], quota[UNIT_BYTES];
 
 	if (!c->limited)
 		return alloc_format(c->limit_known ? ", no quota" : ", quota n/a");
+	unit_count(quota, c->quota);
 	if (isnan(c->periods))
-		return alloc_format(", quota %.3g (whether it was used up: n/a)", c->quota);
+		return alloc_format(", quota %s (whether it was used up: n/a)", quota);
 	if (!(c->throttled_periods > 0))
-		return alloc_format(", quota %.3g (never used up)", c->quota);
-	return alloc_format(", quota %.3g (used up in %.0f of %.0f periods, threads waited %s)",
-	                    c->quota, c->throttled_periods, c->periods,
+		return alloc_format(", quota %s (never used up)", quota);
+	return alloc_format(", quota %s (used up in %.0f of %.0f periods, threads waited %s)",
+	                    quota, c->throttled_periods, c->periods,
 	                    unit_time_apart(waited, c->throttled));
 }
 

@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
+#include "report/base/units.h"
 #include "report/model/model_steps_within.h"
 
 /* What the GPU was busy with it, ns; 0 where that is not known. */
@@ -156,8 +157,10 @@ double finding_share(const struct finding_context *s, double ns)
 
 char *finding_rate(const struct finding_context *s, double count)
 {
+	char each[UNIT_BYTES];
+
 	if (s->steps > 0)
-		return alloc_format("%.3g a step", count / s->steps);
-	double each = s->held > 0 ? count / s->held * 1e9 : 0;
-	return alloc_format(each < 1000 ? "%.3g a second" : "%.0f a second", each);
+		return alloc_format("%s a step", unit_count(each, count / s->steps));
+	return alloc_format("%s a second",
+	                    unit_count(each, s->held > 0 ? count / s->held * 1e9 : 0));
 }

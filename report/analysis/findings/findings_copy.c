@@ -142,7 +142,8 @@ static struct small small_copies(const struct finding_context *s)
 
 bool detect_many_small_copies(const struct finding_context *s, struct finding *f)
 {
-	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
+	char bytes[UNIT_BYTES], each[UNIT_BYTES], share[UNIT_BYTES], row[UNIT_BYTES];
+	char span[SPAN_BYTES];
 	struct small sum = small_copies(s);
 
 	if (sum.copies < SMALL_LEAST || !(s->held > 0) ||
@@ -150,12 +151,12 @@ bool detect_many_small_copies(const struct finding_context *s, struct finding *f
 		return false;
 	double behind = (double)(sum.copies - sum.rows);
 	char *text = alloc_format(
-	        "%llu copies of %s on average%s came in rows of %.3g: one direction, one stream, "
+	        "%llu copies of %s on average%s came in rows of %s: one direction, one stream, "
 	        "no other work and no wait between them. Each takes the host %s; all but the first "
 	        "of each row "
 	        "take %s %% of its steady time.",
 	        (unsigned long long)sum.copies, unit_bytes(bytes, sum.bytes / behind),
-	        steady_span(s, span), (double)sum.copies / (double)sum.rows,
+	        steady_span(s, span), unit_count(row, (double)sum.copies / (double)sum.rows),
 	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held));
 	return finding_tell(
 	        f, steady_stake(finding_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
@@ -220,7 +221,7 @@ bool detect_low_bandwidth_copy(const struct finding_context *s, struct finding *
 	static const char *const names[] = {[SPY_DIR_HTOD] = "HtoD", [SPY_DIR_DTOH] = "DtoH"};
 	const struct call_log *h = s->h;
 	const struct call_log_work *worst = NULL;
-	char bytes[UNIT_BYTES], than[96], span[SPAN_BYTES];
+	char bytes[UNIT_BYTES], than[96], span[SPAN_BYTES], rate[UNIT_BYTES];
 	double lost = 0, most = 0;
 	uint64_t count = 0;
 	struct speed v;
@@ -244,15 +245,17 @@ bool detect_low_bandwidth_copy(const struct finding_context *s, struct finding *
 	if (!worst || !(s->held > 0))
 		return false;
 	if (v.best > 0)
-		snprintf(than, sizeof(than), "the best of this run reach %.3g GB/s", v.best);
+		snprintf(than, sizeof(than), "the best of this run reach %s GB/s",
+		         unit_count(rate, v.best));
 	else
-		snprintf(than, sizeof(than),
-		         "in one piece some %g GB/s are usual (this run has none to compare with)",
-		         USUAL_BANDWIDTH);
-	char *text = alloc_format("%llu %s copies of %s of pinned memory%s reach %.3g GB/s%s; %s.",
+		snprintf(
+		        than, sizeof(than),
+		        "in one piece some %.0f GB/s are usual (this run has none to compare with)",
+		        USUAL_BANDWIDTH);
+	char *text = alloc_format("%llu %s copies of %s of pinned memory%s reach %s GB/s%s; %s.",
 	                          (unsigned long long)count, names[worst->direction],
 	                          unit_bytes(bytes, (double)worst->bytes), steady_span(s, span),
-	                          (double)worst->bytes / worst->mean,
+	                          unit_count(rate, (double)worst->bytes / worst->mean),
 	                          worst->exact ? "" : " (estimated)", than);
 	return finding_tell(f, steady_stake(finding_share(s, lost), steady_kernels(s)), text);
 }

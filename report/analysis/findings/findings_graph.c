@@ -73,21 +73,21 @@ bool detect_graph_reinstantiated(const struct finding_context *s, struct finding
 /* Graphs made for one launch are detect_graph_reinstantiated()'s. */
 bool detect_graph_instantiation_dominates(const struct finding_context *s, struct finding *f)
 {
-	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES];
+	char each[UNIT_BYTES], launch[UNIT_BYTES], share[UNIT_BYTES], per_graph[UNIT_BYTES];
 	char span[SPAN_BYTES];
 	struct call_log_making m = making(s);
 	double made = (double)(m.made + m.updated), times = (double)m.launches / made;
 
 	if (!is_habit(s, &m) || !(times >= ONCE) || !(m.ns > m.launching))
 		return false;
-	char *text = alloc_format("%llu graphs were instantiated and %llu updated%s, each for %.3g "
-	                          "launches. To capture, "
-	                          "instantiate or update takes the host %s each, its launches %s; "
-	                          "the former is %s %% "
-	                          "of its steady time.",
-	                          (unsigned long long)m.made, (unsigned long long)m.updated,
-	                          steady_span(s, span), times, unit_time_apart(each, m.ns / made),
-	                          unit_time_apart(launch, m.launching / made),
-	                          unit_percent(share, m.ns, s->held));
+	char *text = alloc_format(
+	        "%llu graphs were instantiated and %llu updated%s, each for %s "
+	        "launches. To capture, "
+	        "instantiate or update takes the host %s each, its launches %s; "
+	        "the former is %s %% "
+	        "of its steady time.",
+	        (unsigned long long)m.made, (unsigned long long)m.updated, steady_span(s, span),
+	        unit_count(per_graph, times), unit_time_apart(each, m.ns / made),
+	        unit_time_apart(launch, m.launching / made), unit_percent(share, m.ns, s->held));
 	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
 }

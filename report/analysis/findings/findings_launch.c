@@ -98,15 +98,17 @@ static char *captured_text(const struct finding_context *s)
 /* Launches that could be a few larger ones, where that gains something; else nothing (free it). */
 static char *fused_text(const struct finding_context *s)
 {
+	char middle[UNIT_BYTES], low[UNIT_BYTES], high[UNIT_BYTES];
 	const struct whatif_result *f = &s->fused;
 
 	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
 	return alloc_format(" Rows of hundreds of alike small kernels, as an optimizer gives them "
-	                    "that goes over its tensors one by one: %.0f launches fewer, and %.3g "
-	                    "times as fast (%.3g to %.3g), where one launch takes many tensors "
+	                    "that goes over its tensors one by one: %.0f launches fewer, and %s "
+	                    "times as fast (%s to %s), where one launch takes many tensors "
 	                    "(foreach=True, fused=True).",
-	                    f->changed, f->speedup, f->speedup_low, f->speedup_high);
+	                    f->changed, unit_count(middle, f->speedup),
+	                    unit_count(low, f->speedup_low), unit_count(high, f->speedup_high));
 }
 
 /*

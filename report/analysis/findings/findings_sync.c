@@ -30,7 +30,7 @@ static uint64_t pieces_of(const struct finding_context *s)
 
 bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 {
-	char share[UNIT_BYTES], waits[UNIT_BYTES];
+	char share[UNIT_BYTES], waits[UNIT_BYTES], pieces[UNIT_BYTES];
 	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
 	uint64_t turns = t->count - t->failed;
 	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY,
@@ -40,10 +40,11 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 		return false;
 	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
-	        "%llu waits, %s, one for every %.3g pieces of work; they take %s %% of the host's "
+	        "%llu waits, %s, one for every %s pieces of work; they take %s %% of the host's "
 	        "steady time, and the GPU idles because of the host for %s%s %% of the window.",
-	        (unsigned long long)turns, rate, each, unit_percent(waits, t->ns, s->held),
-	        finding_estimated(s), unit_percent(share, idle, 1));
+	        (unsigned long long)turns, rate, unit_count(pieces, each),
+	        unit_percent(waits, t->ns, s->held), finding_estimated(s),
+	        unit_percent(share, idle, 1));
 	free(rate);
 	return finding_tell(f, fmin(finding_share(s, t->ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;

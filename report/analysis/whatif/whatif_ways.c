@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/base/names.h"
+#include "report/base/units.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif.h"
 
@@ -21,7 +22,7 @@ const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t
                               char to[WHATIF_TEXT])
 {
 	double per_step = b->per_step;
-	char others[48] = "";
+	char others[48] = "", each[UNIT_BYTES];
 
 	for (*said = 1; b->kind == BLOCK_LEGACY && *said < count && b[*said].kind == BLOCK_LEGACY;
 	     ++*said)
@@ -29,8 +30,8 @@ const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t
 	if (*said > 1)
 		snprintf(others, sizeof(others), " (and %zu other call%s)", *said - 1,
 		         *said > 2 ? "s" : "");
-	snprintf(to, WHATIF_TEXT, "%.55s%s, %.3g a step, %s", name_call(b->call), others, per_step,
-	         words[b->kind]);
+	snprintf(to, WHATIF_TEXT, "%.55s%s, %s a step, %s", name_call(b->call), others,
+	         unit_count(each, per_step), words[b->kind]);
 	return to;
 }
 

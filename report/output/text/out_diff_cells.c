@@ -77,10 +77,10 @@ void out_diff_change(struct text_layout_table *t, const struct compare_timing *t
 /* In %, or as factors where the upper one is beyond them. */
 static void bounds_text(struct text_layout_table *t, double lower, double upper)
 {
-	char text[UNIT_BYTES];
+	char text[UNIT_BYTES], from[UNIT_BYTES];
 
 	if (*unit_change(text, upper) == 'x')
-		table_cell(t, "x%.3g..%s", 1 + lower, text);
+		table_cell(t, "x%s..%s", unit_count(from, 1 + lower), text);
 	else
 		table_cell(t, "%+.1f..%+.1f", 100 * lower, 100 * upper);
 }

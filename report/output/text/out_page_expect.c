@@ -9,9 +9,9 @@
 /* "120 launches, 3 a step, 34.5 % of GPU time" (free it). */
 static char *figures(uint64_t launches, double per_step, double share)
 {
-	char percent[UNIT_BYTES];
-	char *each =
-	        isfinite(per_step) ? alloc_format(", %.3g a step", per_step) : alloc_string("");
+	char percent[UNIT_BYTES], count[UNIT_BYTES];
+	char *each = isfinite(per_step) ? alloc_format(", %s a step", unit_count(count, per_step))
+	                                : alloc_string("");
 	char *text = isfinite(share) ? alloc_format("%llu launches%s, %s %% of GPU time",
 	                                            (unsigned long long)launches, each,
 	                                            unit_percent(percent, share, 1))

@@ -214,6 +214,14 @@ static void test_units(void **state)
 	assert_string_equal(unit_bytes(to, 1023), "1023B");
 	assert_string_equal(unit_bytes(to, 1 << 20), "1.00MiB");
 	assert_string_equal(unit_bytes(to, 1.9e19), "16.5EiB");
+	assert_string_equal(unit_count(to, 14), "14");
+	assert_string_equal(unit_count(to, 8.994), "8.99");
+	assert_string_equal(unit_count(to, 999.4), "999");
+	assert_string_equal(unit_count(to, 999.6), "1000");
+	assert_string_equal(unit_count(to, 4890.5e3), "4890500");
+	assert_string_equal(unit_count(to, 0), "0");
+	assert_string_equal(unit_count(to, 0.0004), "<0.001");
+	assert_string_equal(unit_count(to, NAN), "n/a");
 	assert_string_equal(unit_percent(to, 1, 4), "25.0");
 	assert_string_equal(unit_percent(to, 1, 1e6), "<0.1");
 	assert_string_equal(unit_percent(to, 1, 0), "n/a");
