@@ -12,6 +12,8 @@
 struct environment_anomalies {
 	char **texts; /* one sentence each, with its figures */
 	size_t count;
+	size_t normal; /* of the texts: that a device's work draws all the power that it may by
+	                  default, with nothing else there: no anomaly, and in no share */
 	double throttled_share; /* largest share of a device's time for which its clocks were held
 	                           down; NaN = not known */
 };

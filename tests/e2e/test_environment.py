@@ -76,8 +76,8 @@ def test_a_healthy_device(go, mode):
 
 
 TROUBLES = {
-    'power cap': (dict(SIM_NVML_CAPPED='5:999999999999'),
-                  'GPU 0: the power limit (700 W) held its clocks down for 100 % of the '),
+    'power cap': (dict(SIM_NVML_CAPPED='5:999999999999', SIM_NVML_PROCESSES='x'),
+                  'GPU 0: its work drew all its power (700 W), which held its clocks down for 100 % of the '),
     'temperature': (dict(SIM_NVML_REASONS=0x20), 'GPU 0: its clocks were held down at start or exit: temperature'),
     'slowdown at exit': (dict(SIM_NVML_REASONS='0:0x88'), 'GPU 0: its clocks were held down at exit: external power brake'),
     'lowered limit': (dict(SIM_NVML_LIMIT=400000), 'GPU 0: its power limit is 400 W, 700 W is the default'),
@@ -98,6 +98,17 @@ def test_each_trouble_is_named(go, what):
     found, = r.report['environment']['troubles']
     assert found.replace('100.0 %', '100 %').startswith(sentence), found
     assert f'environment {found}' in text(r)
+
+
+@pytest.mark.parametrize('limit, severity, title, evidence', [
+    (700000, 'info', "The GPU's work draws all the power that it may", 'GPU 0: its work drew all its power (700 W), which held '),
+    (400000, 'high', 'Something outside the program holds it up', 'GPU 0: the power limit (400 W) held its clocks down for ')])
+def test_its_own_power_holds_no_program_up(go, limit, severity, title, evidence):
+    """Work that takes all the power by default is no fault of what is around it; where the limit was lowered, that is."""
+    r = go(SIM_NVML_CAPPED='5:999999999999', SIM_NVML_PROCESSES='x', SIM_NVML_LIMIT=limit)
+    found, = [f for f in r.report['findings'] if f['id'] == 'environment']
+    assert found['severity'] == severity and found['title'].startswith(title) and found['evidence'].startswith(evidence)
+    assert ('nvidia-smi' in found['fix']) == (severity == 'high')
 
 
 @pytest.mark.parametrize('what', [dict(SIM_NVML_GEN=1, SIM_NVML_UTILIZATION=0), dict(SIM_NVML_REASONS=0x113),

@@ -6,6 +6,19 @@
 #include "report/model/environment.h"
 #include "report/analysis/findings/findings_internal.h"
 
+/* The program's own work has all the power that there is: nothing outside it does anything. */
+static bool tell_full_power(struct finding *f, char *text)
+{
+	f->title = "The GPU's work draws all the power that it may, so that its clocks are lower";
+	f->fix_cuda = "nothing outside the program: it is less of the GPU's work that takes less "
+	              "power and time, as in lower precision or with fewer bytes moved";
+	f->fix_pytorch = "nothing outside the program: lower precision (torch.autocast), fused "
+	                 "operators (torch.compile)";
+	f->brief_cuda = "nothing outside the program; less of the GPU's work";
+	f->brief_pytorch = "nothing outside the program; lower precision";
+	return finding_is(f, SEVERITY_INFO, NAN, text);
+}
+
 bool detect_environment(const struct finding_context *s, struct finding *f)
 {
 	struct environment_anomalies t;
@@ -15,9 +28,12 @@ bool detect_environment(const struct finding_context *s, struct finding *f)
 	for (size_t i = 0; i < t.count; i++)
 		alloc_append(&text, "%s%s", i ? " " : "", t.texts[i]);
 	double throttled = t.throttled_share;
+	bool anomaly = t.count > t.normal;
 	environment_anomalies_free(&t);
 	if (!text)
 		return false;
+	if (!anomaly)
+		return tell_full_power(f, text);
 	/* Clocks that are held down make all of the GPU's time longer; the rest may or may not. */
 	if (throttled >= FINDING_LEAST)
 		return finding_tell(f, throttled, text);

@@ -106,8 +106,8 @@ static void test_counters_between_the_readings(void **state)
 	assert_near(environment_mean_power(d), 500, 1e-9); /* 5 kJ in 10 s */
 	assert_true(isnan(environment_heated_share(d)));   /* set back meanwhile */
 	model_free(&m);
-	wrong("GPU 0: the power limit held its clocks down for 25.0 % of the 10.0 s between start "
-	      "and exit");
+	wrong("GPU 0: its work drew all its power, which held its clocks down for "
+	      "25.0 % of the 10.0 s between start and exit");
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 7400000000);
 	wrong(""); /* 4 % */
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, UINT64_MAX);
@@ -118,7 +118,8 @@ static void test_counters_between_the_readings(void **state)
 static void test_a_counter_says_more_than_a_moment(void **state)
 {
 	tell(last, SPY_ENVIRONMENT_REASONS, SPY_THROTTLE_POWER_CAP);
-	wrong("GPU 0: its clocks were held down at exit: power cap");
+	wrong("GPU 0: its work drew all its power, which held its clocks down at "
+	      "exit");
 	tell(first, SPY_ENVIRONMENT_CAPPED_NS, 0);
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 1000);
 	wrong("");
@@ -133,6 +134,56 @@ static void test_power_limit(void **state)
 	wrong("");
 	tell(last, SPY_ENVIRONMENT_POWER_LIMIT_MW, 350000);
 	wrong("GPU 0: its power limit is 350 W, 700 W is the default");
+}
+
+/* So many texts, so many of them of its own work's power; the first one. */
+static void power(size_t count, size_t normal, const char *text)
+{
+	struct environment_anomalies t;
+
+	read_it();
+	assert_true(environment_anomalies(&m, &t));
+	assert_string_equal(t.texts[0], text);
+	assert_int_equal(t.count, count);
+	assert_int_equal(t.normal, normal);
+	assert_int_equal(isnan(t.throttled_share), normal > 0);
+	environment_anomalies_free(&t);
+	model_free(&m);
+}
+
+/* That a program's own work takes all the power is no anomaly; under a lowered limit, in heat, or
+ * beside others it may be. */
+static void test_all_the_power(void **state)
+{
+	static const char own[] = "GPU 0: the program's work drew all its power "
+	                          "(700 W), which held its clocks down for 25.0 % of the 10.0 s "
+	                          "between start and exit",
+	                  held[] = "GPU 0: the power limit (700 W) held its clocks down for 25.0 % "
+	                           "of the 10.0 s between start and exit";
+
+	tell(first, SPY_ENVIRONMENT_CAPPED_NS, 7000000000);
+	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 9500000000);
+	tell(last, SPY_ENVIRONMENT_POWER_DEFAULT_MW, 700000);
+	tell(last, SPY_ENVIRONMENT_POWER_LIMIT_MW, 700000);
+	tell(last, SPY_ENVIRONMENT_OTHERS, 0);
+	power(1, 1, own);
+	tell(last, SPY_ENVIRONMENT_REASONS, SPY_THROTTLE_POWER_CAP | SPY_THROTTLE_CLOCKS_SET);
+	power(1, 1, own);
+	tell(last, SPY_ENVIRONMENT_REASONS, SPY_THROTTLE_THERMAL);
+	power(2, 0, held);
+	tell(last, SPY_ENVIRONMENT_REASONS, 0);
+	tell(first, SPY_ENVIRONMENT_HEATED_NS, 0);
+	tell(last, SPY_ENVIRONMENT_HEATED_NS, 1000000000);
+	power(2, 0, held);
+	tell(last, SPY_ENVIRONMENT_HEATED_NS, 1000000);
+	tell(last, SPY_ENVIRONMENT_OTHERS, 1);
+	power(2, 0, held);
+	tell(last, SPY_ENVIRONMENT_OTHERS, 0);
+	tell(last, SPY_ENVIRONMENT_MIG, 1); /* of a device in instances the others are not known */
+	power(1, 0, held);
+	tell(last, SPY_ENVIRONMENT_MIG, 0);
+	tell(last, SPY_ENVIRONMENT_POWER_DEFAULT_MW, 800000);
+	power(2, 0, held);
 }
 
 static void test_memory_errors(void **state)
@@ -357,6 +408,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_counter_says_more_than_a_moment, setup,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_power_limit, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_all_the_power, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_memory_errors, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_link, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_other_processes, setup, teardown),
