@@ -5,6 +5,7 @@ The program spends half a second on start-up, then takes turns between 400 steps
 kernels, and 40 of evaluation that keep the GPU busy; in virtual time.
 """
 import json
+import re
 import subprocess
 
 import pytest
@@ -115,6 +116,44 @@ def test_text(recording):
     marks = phase.split()[1]
     assert marks.startswith('sss') and '1' in marks and '2' in marks and marks.index('1') < marks.index('2') < marks.rindex('1')
     assert '# cudaspy report' in report(recording[1], '-f', 'md')
+
+
+def shares(text, section):
+    """Of each row of a section's table what its columns of figures say, by the heads above them."""
+    lines = text[text.index(f'\n{section} '):].splitlines()[2:]
+    heads = next(line for line in lines if line.startswith('  ') and ' %win' in line)
+    names, found = heads.split(' the ')[0].split(), {}
+    for line in lines[lines.index(heads) + 1:]:
+        words = line.split()
+        if not re.match(r'  +\S*\d[a-z]* ', line):
+            break
+        found[' '.join(words[len(names):]).lstrip('= ')] = dict(zip(names, words))
+    return found
+
+
+def test_tables_of_what_is_judged(recording):
+    """The tables of the window have the figures of the phase that the verdict is of beside theirs, and name both."""
+    path = recording[1]
+    for phase, words in [(1, []), (2, ['--phase', 'loop 2'])]:
+        text = report(path, '--section', 'gpu', '--section', 'host', *words)
+        run = as_json(path, *words)
+        judged = run['phases'][phase]
+        assert max(map(len, text.splitlines())) <= 80
+        assert re.search(rf'; %loop: % of the \S+ of loop {phase} that are judged\)', ' '.join(text.split()))
+        gpu, host = shares(text, 'GPU'), shares(text, 'Host time')
+        # The verdict leaves out what the GPU waited for cudaspy.
+        without = 1 - float(gpu.get('idle: cudaspy took a sample or stack', {'%loop': 0})['%loop'].replace('<', '')) / 100
+        busy, low, high = (100 * without * judged['gpu'][f'busy_share{end}'] for end in ('', '_low', '_high'))
+        assert float(gpu['busy: estimated']['%loop']) == pytest.approx(busy, abs=0.3)
+        assert float(gpu['busy: estimated']['%win']) == pytest.approx(100 * run['gpu']['busy_share'], abs=0.11)
+        waits = judged['host']['sync_useful_ns'] + judged['host']['sync_wasted_ns']
+        assert float(host['waiting for the GPU']['%loop']) == pytest.approx(100 * waits / judged['time_ns'], abs=2)
+        told = re.search(rf' % of the window, (\S+) to (\S+) % of loop {phase}\.', ' '.join(text.split()))
+        assert [float(told[1]), float(told[2])] == pytest.approx([low, high], abs=0.5)
+        assert ('loop' in gpu['busy: estimated']) == bool(words)
+    for words in [], ['--phase', 'all']:
+        assert ('%loop' in report(path, '--section', 'gpu', '--section', 'host', *words)) == (not words)
+    assert '%start: % of the 51' in ' '.join(report(path, '--phase', 'start', '--section', 'host').split())
 
 
 def test_a_run_without_steps(tmp_path):

@@ -28,7 +28,8 @@ void out_page_environment(const struct model *m, struct text_layout *page);
 /* Of each expected kernel: whether it ran, how often, or what ran instead. */
 void out_page_expect(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_processes(const struct model *m, struct text_layout *page);
-void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_host(const struct model *m, const struct analysis *a, const struct out_options *o,
+                   struct text_layout *page);
 void out_page_apis(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page);
 void out_page_copies(const struct model *m, struct text_layout *page);
@@ -44,7 +45,8 @@ void out_page_sites(const struct model *m, const struct out_options *o, struct t
 /* The text of the line that a frame is on (free it); NULL: its file is not here, or was changed. */
 char *out_page_source(const struct model_frame *f);
 void out_page_gaps(const struct model *m, struct text_layout *page);
-void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page);
+void out_page_gpu(const struct model *m, const struct analysis *a, const struct out_options *o,
+                  struct text_layout *page);
 void out_page_streams(const struct model *m, struct text_layout *page);
 void out_page_occupancy(const struct model *m, const struct out_options *o,
                         struct text_layout *page);
@@ -60,9 +62,9 @@ void out_page_percent(struct text_layout_table *t, double part, double whole);
 /* Two cells of a table: GPU time, and half its interval in per cent of it. ">": not all of it; "<":
  * it is too short to be told. */
 void out_page_gpu_cells(struct text_layout_table *t, const struct model_gpu_time *time);
-/* A bar of up to OUT_BAR columns (free it). */
+/* A bar of so many columns for the whole (free it). */
 #define OUT_BAR 20
-char *out_page_bar(double part, double whole);
+char *out_page_bar(double part, double whole, size_t most);
 /* A kernel's name as a table has it. */
 const char *out_page_name(const struct model_kernel *k, enum out_names names);
 /* What kernels are sorted by, as a column of its own: its head, NULL where all tables of kernels

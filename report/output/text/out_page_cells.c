@@ -69,11 +69,11 @@ void out_page_rest(struct text_layout *page, size_t shown, size_t all, const cha
 		                 (int)(strlen(what) - (rest == 1)), what);
 }
 
-char *out_page_bar(double part, double whole)
+char *out_page_bar(double part, double whole, size_t most)
 {
 	double share = whole > 0 ? part / whole : 0;
-	size_t columns = share > 0 ? (size_t)(fmin(1, share) * OUT_BAR + 0.5) : 0;
-	char *bar = alloc_zeroed(OUT_BAR + 1, 1);
+	size_t columns = share > 0 ? (size_t)(fmin(1, share) * (double)most + 0.5) : 0;
+	char *bar = alloc_zeroed(most + 1, 1);
 
 	memset(bar, '=', columns);
 	return bar;

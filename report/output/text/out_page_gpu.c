@@ -4,44 +4,43 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/output/text/out_page.h"
+#include "report/output/text/out_page_shares.h"
 #include "report/base/units.h"
 
 #define COUNT(array)  (sizeof(array) / sizeof((array)[0]))
 #define UNTIMED_SHOWN 3
 
 /* How GPU time came to be known, or why it is not. */
-static void heading(const struct model *m, struct text_layout *page)
+static void heading(const struct model *m, const struct out_shares *shares,
+                    struct text_layout *page)
 {
 	const struct model_gpu *gpu = &m->gpu;
-	char window[UNIT_BYTES];
+	char window[UNIT_BYTES], *judged = out_shares_base(shares);
 	double whole = gpu->has_busy ? gpu->busy.window : m->window;
 	bool several = whole > m->window * 1.001;
 
-	text_layout_heading(page, "GPU (%s; %%win: %% of the window%s, %s)",
+	text_layout_heading(page, "GPU (%s; %%win: %% of the window%s, %s%s)",
 	                    gpu->estimated ? "estimated from samples, with 95 % intervals"
 	                                   : "exact, by CUPTI",
 	                    several ? "s of all devices and processes, added up" : "",
-	                    unit_time(window, whole));
+	                    unit_time(window, whole), judged);
+	free(judged);
 }
 
-static void busy_row(struct text_layout_table *t, const struct model_gpu_busy *b, double ns,
-                     const char *what)
+/* "13.9 to 18.2 %" */
+static char *busy_range(const struct model_gpu_busy *b)
 {
-	char *bar = out_page_bar(ns, b->window);
+	char low[UNIT_BYTES], high[UNIT_BYTES];
 
-	out_page_time(t, ns);
-	out_page_percent(t, ns, b->window);
-	table_cell(t, "%s", bar);
-	table_cell(t, "%s", what);
-	free(bar);
+	return alloc_format("%s to %s %%", unit_percent(low, b->low, b->window),
+	                    unit_percent(high, b->high, b->window));
 }
 
-/* Where the window went: busy, then idle by cause; the rows below "idle" sum to it. */
-static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
+/* Where the window went: busy, then idle by cause; the rows below "idle" sum to it. `j`: the same
+ * of what is judged. */
+static void busy_table(const struct model_gpu *gpu, const struct model_gpu_busy *j,
+                       struct out_shares *shares, struct text_layout *page)
 {
-	static const struct text_layout_column columns[] = {
-	        {"time", false}, {"%win", false}, {"", true}, {"the GPU was", true}};
 	static const char *const causes[TF_IDLES] = {
 	        [TF_IDLE_LAUNCH] = "  idle: the host was launching",
 	        [TF_IDLE_SYNC] = "  idle: the host was waiting",
@@ -54,24 +53,31 @@ static void busy_table(const struct model_gpu *gpu, struct text_layout *page)
 	        [TF_IDLE_OWN] = "  idle: cudaspy took a sample or stack",
 	};
 	const struct model_gpu_busy *b = &gpu->busy;
-	char low[UNIT_BYTES], high[UNIT_BYTES];
+	const bool both = shares->phase && gpu->estimated;
+	char *range = busy_range(b);
 	struct text_layout_table t;
 
-	table_start(&t, columns, COUNT(columns));
-	char *busy = gpu->estimated ? alloc_format("busy: estimated, %s to %s %%",
-	                                           unit_percent(low, b->low, b->window),
-	                                           unit_percent(high, b->high, b->window))
-	                            : alloc_copy("busy", 4);
-	busy_row(&t, b, b->busy, busy);
+	out_shares_table(shares, "the GPU was", &t);
+	char *busy = both || !gpu->estimated ? alloc_string(both ? "busy: estimated" : "busy")
+	                                     : alloc_format("busy: estimated, %s", range);
+	out_shares_row(shares, &t, b->busy, j->busy, busy);
 	free(busy);
 	if (b->comm > 0)
-		busy_row(&t, b, b->comm, "  of it: communication kernels alone");
-	busy_row(&t, b, b->idle, gpu->estimated ? "idle: estimated" : "idle");
-	for (int i = 0; i < TF_IDLES; i++) {
-		if (b->by[i] > 0)
-			busy_row(&t, b, b->by[i], causes[i]);
-	}
+		out_shares_row(shares, &t, b->comm, j->comm,
+		               "  of it: communication kernels alone");
+	out_shares_row(shares, &t, b->idle, j->idle, gpu->estimated ? "idle: estimated" : "idle");
+	for (int i = 0; i < TF_IDLES; i++)
+		if (b->by[i] > 0 || j->by[i] > 0)
+			out_shares_row(shares, &t, b->by[i], j->by[i], causes[i]);
 	table_print(&t, page);
+	if (both) {
+		char *judged = busy_range(j), *which = out_shares_judged(shares);
+		text_layout_line(page, "Busy, with its interval: %s of the window, %s of %s.",
+		                 range, judged, which);
+		free(judged);
+		free(which);
+	}
+	free(range);
 }
 
 static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
@@ -93,7 +99,7 @@ static void devices_table(const struct model_gpu *gpu, struct text_layout *page)
 		const struct model_gpu_busy *b = &d->time;
 		if (!d->known)
 			continue;
-		char *bar = out_page_bar(b->busy, b->window);
+		char *bar = out_page_bar(b->busy, b->window, OUT_BAR);
 		table_cell(&t, "%u", d->index);
 		out_page_time(&t, b->busy);
 		out_page_percent(&t, b->busy, b->window);
@@ -344,15 +350,20 @@ static void samples(const struct model *m, struct text_layout *page)
 		        (unsigned long long)gpu->by_calls);
 }
 
-void out_page_gpu(const struct model *m, const struct out_options *o, struct text_layout *page)
+void out_page_gpu(const struct model *m, const struct analysis *a, const struct out_options *o,
+                  struct text_layout *page)
 {
 	const struct model_gpu *gpu = &m->gpu;
+	const struct model_gpu_busy *judged = &a->of->gpu.busy;
 	char share[UNIT_BYTES];
+	struct out_shares shares;
 
 	if (gpu->measured) {
-		heading(m, page);
+		out_shares_start(&shares, m, a, gpu->busy.window,
+		                 gpu->has_busy ? judged->window : 0);
+		heading(m, &shares, page);
 		if (gpu->has_busy) {
-			busy_table(gpu, page);
+			busy_table(gpu, judged, &shares, page);
 			devices_table(gpu, page);
 			shared_devices(gpu, page);
 			overlap(&gpu->busy, page);

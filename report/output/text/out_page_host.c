@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/base/alloc.h"
-#include "report/output/text/out_page.h"
+#include "report/output/text/out_page_shares.h"
 #include "report/base/units.h"
 
 /* A thread with less than this share of all API time, and that gives the GPU no work, is in the
@@ -80,16 +81,16 @@ static void thread_rows(const struct model *m, const struct out_options *o,
 	}
 }
 
+#define PARTS 13
+
 struct figures_part {
 	double ns;
 	const char *what;
 };
 
-/* Where the host's time went; what the timeline tells apart stands under its sum. */
-static void merged_table(const struct model *m, struct text_layout *page)
+static void parts_of(const struct model_split *s, struct figures_part to[PARTS])
 {
-	const struct model_split *s = &m->host;
-	const struct figures_part parts[] = {
+	const struct figures_part parts[PARTS] = {
 	        {s->launch_api, "launching kernels and graphs"},
 	        {s->launch, "  launch overhead"},
 	        {s->back_pressure, "  back-pressure: the queue was full"},
@@ -104,25 +105,31 @@ static void merged_table(const struct model *m, struct text_layout *page)
 	        {s->outside, "outside CUDA"},
 	        {s->sampling, "taking samples, stacks (cudaspy)"},
 	};
-	static const struct text_layout_column columns[] = {
-	        {"time", false}, {"%win", false}, {"", true}, {"the host was", true}};
+
+	memcpy(to, parts, sizeof(parts));
+}
+
+/* Where the host's time went; what the timeline tells apart stands under its sum. */
+static void merged_table(const struct model *m, const struct analysis *a, struct text_layout *page)
+{
+	const struct model_split *s = &m->host;
+	struct figures_part parts[PARTS], judged[PARTS];
 	char text[UNIT_BYTES];
+	struct out_shares shares;
 	struct text_layout_table t;
 
-	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s)",
+	out_shares_start(&shares, m, a, m->host_window, a->of->host_window);
+	char *base = out_shares_base(&shares);
+	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s%s)",
 	                    m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
-	                    unit_time(text, m->host_window));
-	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (!(parts[i].ns > 0))
-			continue;
-		char *bar = out_page_bar(parts[i].ns, m->host_window);
-		out_page_time(&t, parts[i].ns);
-		out_page_percent(&t, parts[i].ns, m->host_window);
-		table_cell(&t, "%s", bar);
-		table_cell(&t, "%s", parts[i].what);
-		free(bar);
-	}
+	                    unit_time(text, m->host_window), base);
+	free(base);
+	parts_of(s, parts);
+	parts_of(&a->of->host, judged);
+	out_shares_table(&shares, "the host was", &t);
+	for (size_t i = 0; i < PARTS; i++)
+		if (parts[i].ns > 0 || judged[i].ns > 0)
+			out_shares_row(&shares, &t, parts[i].ns, judged[i].ns, parts[i].what);
 	table_print(&t, page);
 	if (isnan(s->launch))
 		text_layout_line(page,
@@ -136,7 +143,8 @@ static void merged_table(const struct model *m, struct text_layout *page)
 		        (unsigned long long)m->totals.implicit_syncs);
 }
 
-void out_page_host(const struct model *m, const struct out_options *o, struct text_layout *page)
+void out_page_host(const struct model *m, const struct analysis *a, const struct out_options *o,
+                   struct text_layout *page)
 {
 	static const struct text_layout_column columns[] = {
 	        {"launch", false},   {"sync", false},  {"copy", false},    {"alloc", false},
@@ -147,7 +155,7 @@ void out_page_host(const struct model *m, const struct out_options *o, struct te
 	if (!m->thread_count)
 		return;
 	if (m->has_host)
-		merged_table(m, page);
+		merged_table(m, a, page);
 	if (m->has_host && m->thread_count == 1)
 		return;
 	text_layout_heading(page, "Host time of each thread (%% of the window)");

@@ -61,7 +61,7 @@ static void write_section(enum section which, const struct model *m, const struc
 		out_page_overview(m, page);
 		break;
 	case SECTION_GPU:
-		out_page_gpu(m, o, page);
+		out_page_gpu(m, a, o, page);
 		break;
 	case SECTION_STREAMS:
 		out_page_streams(m, page);
@@ -70,7 +70,7 @@ static void write_section(enum section which, const struct model *m, const struc
 		out_page_sites(m, o, page);
 		break;
 	case SECTION_HOST:
-		out_page_host(m, o, page);
+		out_page_host(m, a, o, page);
 		break;
 	case SECTION_STEPS:
 		out_page_steps(a->of, o, page);
