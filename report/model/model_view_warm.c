@@ -17,7 +17,7 @@
  * many times a usual one belong to that. */
 #define WARM_STEPS  8u
 #define WARM_LONGER 3.0
-#define WARM_LEAST  8u /* steps of a loop: of fewer no first ones can be told from usual ones */
+#define WARM_LEAST  8u /* steps of a loop: of fewer none are told from usual ones */
 
 /*
  * A later step so many times a usual one is part of it where it takes longer than all since then:
@@ -165,6 +165,24 @@ static double first_steps(const struct model *m, const struct model_phase *p, ui
 	return from;
 }
 
+/* Whether enough steps are there to tell first ones from usual ones. Of few none may be as long
+ * later on: what is done every so many steps is no warming up. */
+static bool has_first_ones(const struct model *m, const struct model_phase *p, uint32_t process)
+{
+	size_t count;
+
+	if (p->kind != PHASE_LOOP || !(p->p50 > 0) || p->steps < WARM_LEAST)
+		return false;
+	if (p->steps >= 4 * WARM_STEPS)
+		return true;
+	const struct model_step **rows = rows_of(m, p, process, &count);
+	bool again = false;
+	for (size_t i = first_few(p, count); i < count; i++)
+		again |= rows[i]->duration > WARM_LONGER * p->p50;
+	free(rows);
+	return !again;
+}
+
 /* Where half of a part's time behind `from` is over. */
 static double half_of(const struct model_phase_part *part, double from)
 {
@@ -200,7 +218,7 @@ struct model_stretch *view_settled(const struct model *m, const struct model_pha
 {
 	const struct overview *o = &m->processes[part->process].overview;
 	struct model_stretch *to = alloc_zeroed(part->stretch_count, sizeof(*to));
-	bool many = p->kind == PHASE_LOOP && p->p50 > 0 && p->steps >= WARM_LEAST;
+	bool many = has_first_ones(m, p, part->process);
 	double start = many ? first_steps(m, p, part->process, part->start) : part->start,
 	       half = half_of(part, start), from = start;
 
