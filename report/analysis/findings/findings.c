@@ -317,6 +317,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 	whatif_predict(whatifs, WHATIF_GRAPHS, NULL, 1, &context.graphs);
 	whatif_predict(whatifs, WHATIF_HOST, NULL, 1, &context.host);
 	whatif_predict(whatifs, WHATIF_FUSED, NULL, 1, &context.fused);
+	whatif_predict(whatifs, WHATIF_PINNED, NULL, 1, &context.pinned);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
 		const struct known *k = &known[i];
 		struct finding f = {.id = k->id,

@@ -7,6 +7,7 @@
 #include "report/analysis/findings/findings_internal.h"
 #include "report/analysis/flow/flow.h"
 #include "report/base/units.h"
+#include "shim/core/cuda/copies.h"
 
 /* ---- pageable memory ---- */
 
@@ -30,33 +31,94 @@ static struct model_copy pageable(const struct model *m, uint64_t *async)
 	return sum;
 }
 
+/* What of the calls' time is waiting is told from this share on. */
+#define WAITED_TOLD 0.1
+/* A call that copies pageable memory takes no longer for its bytes: a call's 7 to 9 us, and 5 bytes
+ * a ns where the host makes the memory's pages for it, both some times as long. */
+#define CALL_MOST_NS   50e3
+#define BYTES_NS_LEAST 1.0
+
+/*
+ * What the call waited for work that the GPU had before it, ns: as the account of its stream says,
+ * and what its bytes could not take. Not of copies to the device that the driver makes through its
+ * buffers: of pinned memory these would not wait, so that is what pageable memory costs.
+ */
+static double waits(const struct flow *flow, const struct call_event *a)
+{
+	double ns = call_event_ns(a), bytes = (double)a->bytes, waited = 0;
+
+	if (a->direction == SPY_DIR_HTOD && !cuda_copy_is_inline(call_event_copy(a)))
+		return 0;
+	if (a->direction == SPY_DIR_DTOH && a->stream != CALL_LOG_NONE) {
+		double lets = flow_lets(flow, a) - a->start;
+		waited = isfinite(lets) ? fmin(lets, ns - cuda_staged_least_ns(bytes)) : 0;
+	}
+	return fmax(0, fmax(waited, ns - CALL_MOST_NS - bytes / BYTES_NS_LEAST));
+}
+
+struct pageable_calls { /* API time, ns: all of it, and what of it was waiting */
+	double ns, waited;
+};
+
+static struct pageable_calls pageable_calls(const struct finding_context *s)
+{
+	struct pageable_calls sum = {0};
+	struct flow flow;
+
+	flow_start(&flow, s->h, true);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE) {
+			sum.ns += call_event_ns(a);
+			sum.waited += waits(&flow, a);
+		}
+		flow_add(&flow, a);
+	}
+	flow_end(&flow);
+	return sum;
+}
+
+/* " 98.5 % of that is waiting ...", or nothing (free it). */
+static char *waited_text(const struct pageable_calls *c)
+{
+	char share[UNIT_BYTES];
+
+	if (!(c->waited >= WAITED_TOLD * c->ns))
+		return alloc_string("");
+	return alloc_format(" Of that %s %% is waiting for work that the GPU had before, which "
+	                    "pinned memory does not take away.",
+	                    unit_percent(share, c->waited, c->ns));
+}
+
 bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
 	uint64_t async;
 	struct model_copy all = pageable(s->m, &async);
-	double ns = 0, whole = s->held;
+	struct pageable_calls calls = pageable_calls(s);
+	double whole = s->held;
 
 	if (!all.count)
 		return false;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct call_event *a = &s->call_events[i];
-		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE)
-			ns += call_event_ns(a);
-	}
 	if (!(whole > 0)) { /* nothing is held of it: the whole window */
-		ns = all.total;
+		calls = (struct pageable_calls){.ns = all.total};
 		whole = s->window;
 	}
 	if (!(whole > 0))
 		return false;
+	char *waited = waited_text(&calls);
 	char *text = alloc_format(
 	        "%llu of %llu asynchronous copies between host and device are of pageable memory, "
-	        "%s in all; the host spends %s in these calls, %s %% of its steady time.",
+	        "%s in all; the host spends %s in these calls, %s %% of its steady time.%s",
 	        (unsigned long long)all.count, (unsigned long long)async,
-	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, ns),
-	        unit_percent(share, ns, whole));
-	return finding_tell(f, steady_stake(ns / whole, steady_kernels(s)), text);
+	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
+	        unit_percent(share, calls.ns, whole), waited);
+	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
+	free(waited);
+	/* Where pinning gains something by what a library does around these copies, it is told. */
+	bool gains = s->pinned.known && s->pinned.speedup >= 1 + FINDING_MEDIUM &&
+	             steady_stake(calls.ns / whole, used) >= FINDING_LEAST;
+	return finding_tell(f, steady_stake(left, used), text) || gains;
 }
 
 /* ---- many small ones ---- */

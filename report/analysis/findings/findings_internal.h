@@ -39,9 +39,9 @@ struct finding_context {
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
-	/* What graphs, less work of the host's own, and fused kernels would gain; not known:
-	 * `known` is false. */
-	struct whatif_result graphs, host, fused;
+	/* What graphs, less work of the host's own, fused kernels, and pinned memory would gain;
+	 * not known: `known` is false. */
+	struct whatif_result graphs, host, fused, pinned;
 };
 
 /* Least share of the steady window that is worth a finding, and those of its severities; of the

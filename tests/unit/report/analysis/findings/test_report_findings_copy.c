@@ -25,6 +25,43 @@ static void test_pageable(void **state)
 	steady_expect(&s, "pageable-async-copy", NULL);
 }
 
+static void reads(struct steady *s, unsigned count, enum spy_direction direction, uint64_t bytes,
+                  double us)
+{
+	for (unsigned i = 0; i < count; i++) {
+		steady_launch(s, 4, 0);
+		steady_copy(s, s->copy, direction, SPY_MEM_PAGEABLE, bytes, 0x7000, 0x1000, us);
+	}
+}
+
+/* What of the calls is waiting for kernels is no price of pageable memory. */
+static void test_pageable_that_waits(void **state)
+{
+	struct tf_work key = {.kind = TF_WORK_KERNEL};
+	struct steady s;
+
+	steady_start(&s); /* by its bytes: 1000 us are not for 20 of them, but 50 may be */
+	reads(&s, 20, SPY_DIR_DTOH, 20, 1000);
+	steady_expect(&s, "pageable-async-copy",
+	              "of its steady time. Of that 95.0 % is waiting for work that the GPU had "
+	              "before, which pinned memory does not take away.");
+	steady_start(&s); /* what is left is not worth telling */
+	reads(&s, 20, SPY_DIR_DTOH, 20, 20000);
+	steady_expect(&s, "pageable-async-copy", NULL);
+	steady_start(&s);
+	reads(&s, 20, SPY_DIR_HTOD, 20, 20000); /* they travel with the command */
+	steady_expect(&s, "pageable-async-copy", NULL);
+	steady_start(&s); /* by the kernels before them, of 100 us */
+	key.id = s.kernel;
+	key.grid_x = key.grid_y = key.grid_z = key.block_x = key.block_y = key.block_z = 1;
+	made_pairs(made_work(&s.made, key, 0), TF_PAIR_IDLE, 20, 102000, 10);
+	reads(&s, 20, SPY_DIR_DTOH, MIB, 200);
+	steady_expect(&s, "pageable-async-copy", "Of that 49.");
+	steady_start(&s); /* those to the device would not wait if they were pinned */
+	reads(&s, 20, SPY_DIR_HTOD, 4 * MIB, 20000);
+	steady_expect(&s, "pageable-async-copy", "80.0MiB in all; the host spends 400 ms");
+}
+
 /* Not a hundredth of the steady state. */
 static void test_pageable_little(void **state)
 {
@@ -261,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_pageable),
 	        cmocka_unit_test(test_pageable_little),
+	        cmocka_unit_test(test_pageable_that_waits),
 	        cmocka_unit_test(test_pageable_without_history),
 	        cmocka_unit_test(test_small),
 	        cmocka_unit_test(test_small_with_other_work),
