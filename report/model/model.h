@@ -324,6 +324,12 @@ void model_add(struct model *m, const struct recording *r);
 void model_finish(struct model *m);
 void model_free(struct model *m);
 
+/* What cudaspy took of the threads that feed the GPU, as a share of the time that is judged: `of`
+ * is the model or its view. Not more than 1; NaN = unknown. */
+double model_own_judged(const struct model *m, const struct model *of);
+/* That it is too much, where the share of the run is not; NULL = it is not (free it). */
+char *model_own_judged_warning(const struct model *m, const struct model *of);
+
 double model_work_figure(const struct model_work_done *w, unsigned i);
 
 /* The phase of `number`, or of kind start where that is 0; PHASE_NONE = there is no such one. */

@@ -98,3 +98,57 @@ void model_finish_own(struct model *m)
 	if (m->own_share > OWN_SHARE_BUDGET)
 		m->own_warning = own_warning(m, most);
 }
+
+static double calls_of(const struct model *m)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < m->api_count; i++)
+		sum += (double)m->apis[i].calls;
+	return sum;
+}
+
+/* The share of all calls that threads which give the GPU work make. */
+static double calls_that_feed(const struct model *m)
+{
+	double feed = 0, all = 0;
+
+	for (size_t i = 0; i < m->thread_count; i++) {
+		all += (double)m->threads[i].calls;
+		feed += m->threads[i].issues ? (double)m->threads[i].calls : 0;
+	}
+	return all > 0 ? feed / all : 0;
+}
+
+double model_own_judged(const struct model *m, const struct model *of)
+{
+	double all = calls_of(m), part = 1;
+
+	if (!of->has_host || !(of->host_window > 0) || !(of->host.sampling >= 0))
+		return NAN;
+	/* A view has a table of calls of its own where the phase's are kept. */
+	if (of->apis != m->apis)
+		part = all > 0 ? fmin(1, calls_of(of) / all) : 0;
+	else if (of->phase && m->host_window > 0)
+		part = fmin(1, of->host_window / m->host_window);
+	double calls = m->calls_cost > 0 ? m->calls_cost * calls_that_feed(m) * part : 0;
+	return fmin(1, (of->host.sampling + calls) / of->host_window);
+}
+
+char *model_own_judged_warning(const struct model *m, const struct model *of)
+{
+	double own = model_own_judged(m, of);
+	char share[UNIT_BYTES], budget[UNIT_BYTES];
+
+	if (!(own > OWN_SHARE_BUDGET) || m->own_warning)
+		return NULL;
+	return alloc_format("cudaspy itself took %s %% of %s, where %s %% is the most that it "
+	                    "should: samples, call sites and calls. No figure has that as the "
+	                    "program's, but without it the program is another one. "
+	                    "CUDASPY_BUDGET, CUDASPY_SITES=off and CUDASPY_GPU=off make it less.",
+	                    unit_percent(share, own, 1),
+	                    !of->phase                      ? "the window"
+	                    : of->phase->kind == PHASE_LOOP ? "the judged loop"
+	                                                    : model_phase_names[of->phase->kind],
+	                    unit_percent(budget, OWN_SHARE_BUDGET, 1));
+}

@@ -61,6 +61,11 @@ def record(tmp_path_factory):
     return go
 
 
+def flat_words(text):
+    """With what was wrapped on one line."""
+    return re.sub(r'\n {4,}', ' ', text)
+
+
 def check_screen(text, columns=80):
     lines = text.splitlines()
     assert 5 <= len(lines) <= 24, text
@@ -72,6 +77,9 @@ def check_screen(text, columns=80):
     host = re.search(r'^host {8}([A-Za-z:.]+)(.*(?:\n {12}.*)*)', text, flags=re.M)
     for letter in set(host.group(1)) if host else ():
         assert re.search(rf'(^|[ ,]){re.escape(letter)} [a-z]', host.group(2)), text
+    if 'CUDASPY_RANGE never opened' not in text:
+        assert re.search(r'^own cost +(\S+ % of (the loop|the window|start-up|the run)|not known), a helper .*; lost: ', flat_words(text),
+                         flags=re.M), text
     for label in 'run', 'verdict':
         assert len([line for line in lines if line.startswith(label + ' ')]) == 1, text
 
@@ -129,7 +137,7 @@ def test_what_the_screen_says(record):
     assert re.search(r'^ 1 wait every few steps, or for the step before +[\d.]+ \w* ?to [\d.]+ us$', text, flags=re.M)
     assert re.search(r'^   at sample\.h:\d+ in \w+: cudaStreamSynchronize$', text, flags=re.M)
     assert re.search(r'^ +[\d.]+ +[\d.]+ms .*\bstep$', text, flags=re.M)
-    assert re.search(r'^own cost +in your threads \S+ %, a helper [\d.]+ m?s on another core', text, flags=re.M)
+    assert re.search(r'^own cost +\S+ % of the loop, a helper [\d.]+ m?s on another core; lost: none$', text, flags=re.M)
 
 
 def test_calls_have_the_names_that_programs_give_them(record):

@@ -439,6 +439,7 @@ def test_too_much_time_of_ours_is_said(run):
 def test_what_little_time_of_ours_there_is(run):
     report = run('strided_copy', CUDASPY_GPU='sample', SIM_DATA_MIB=0, **VIRTUAL_TIME).report
     assert 0 < report['overhead']['own_share'] < 0.02
+    assert 0 < report['overhead']['own_judged_share'] < 0.02
     assert not [w for w in report['warnings'] if 'cudaspy itself' in w]
 
 

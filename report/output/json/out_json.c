@@ -82,7 +82,7 @@ static json_t *lost(const struct model *m)
 	return o;
 }
 
-static json_t *overhead(const struct model *m)
+static json_t *overhead(const struct model *m, const struct analysis *a)
 {
 	json_t *o = json_object();
 
@@ -94,6 +94,7 @@ static json_t *overhead(const struct model *m)
 	json_put(o, "collector_ns", json_ns(m->collector));
 	json_put(o, "share", json_share(m->overhead_share));
 	json_put(o, "own_share", json_share(m->own_share));
+	json_put(o, "own_judged_share", json_share(model_own_judged(m, a->of)));
 	json_put(o, "own_share_budget", json_share(OWN_SHARE_BUDGET));
 	return o;
 }
@@ -119,12 +120,16 @@ json_t *out_json_verdict(const struct verdict *v)
 	return o;
 }
 
-static json_t *warnings(const struct model *m)
+static json_t *warnings(const struct model *m, const struct analysis *a)
 {
 	json_t *list = json_array();
 
 	if (m->own_warning)
 		json_push(list, json_text(m->own_warning));
+	char *judged = model_own_judged_warning(m, a->of);
+	if (judged)
+		json_push(list, json_text(judged));
+	free(judged);
 	for (size_t i = 0; i < m->warnings.count; i++)
 		json_push(list, json_text(m->warnings.text[i]));
 	if (m->warnings.left_out) {
@@ -163,7 +168,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "totals", totals(m));
 	json_put(root, "in_graphs", in_graphs(m));
 	json_put(root, "lost", lost(m));
-	json_put(root, "overhead", overhead(m));
+	json_put(root, "overhead", overhead(m, a));
 	json_put(root, "host", out_json_host(m));
 	json_put(root, "gpu", out_json_gpu(m));
 	json_put(root, "verdict", out_json_verdict(&a->verdict));
@@ -190,7 +195,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "gaps", out_json_gaps(m));
 	json_put(root, "environment", out_json_environment(m));
 	json_put(root, "expect_kernels", out_json_expect(m, o));
-	json_put(root, "warnings", warnings(m));
+	json_put(root, "warnings", warnings(m, a));
 	return root;
 }
 

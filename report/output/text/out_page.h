@@ -10,8 +10,9 @@
 
 /* What ran, how it ended, what is missing, what the recording cost. */
 void out_page_top(const struct model *m, const struct analysis *a, struct text_layout *page);
-/* "in your threads 0.3 %, a helper 41 ms on another core" (free it): what the recording cost. */
-char *out_page_own_cost(const struct model *m);
+/* "0.3 % of the loop" (free it): what the recording cost the program's threads, of what is judged.
+ */
+char *out_page_own_share(const struct model *m, const struct analysis *a);
 /* What was asked for by an option of its own, below a page that has it not. */
 void out_page_asked(const struct model *m, const struct analysis *a, const struct out_options *o,
                     struct text_layout *page);

@@ -156,23 +156,25 @@ static void state(const struct model *m, struct text_layout *page)
 		}
 }
 
-char *out_page_own_cost(const struct model *m)
+char *out_page_own_share(const struct model *m, const struct analysis *a)
 {
-	char share[UNIT_BYTES], collector[UNIT_BYTES];
-	char *own = isfinite(m->own_share)
-	                    ? alloc_format("%s %%", unit_percent(share, m->own_share, 1))
-	                    : alloc_string("not known");
-	char *text = alloc_format("in your threads %s, a helper %s on another core", own,
-	                          unit_time_apart(collector, m->collector));
+	char share[UNIT_BYTES];
+	double own = model_own_judged(m, a->of);
+	const char *of = a->of->phase ? out_page_judged(a->of->phase) : "the window";
 
-	free(own);
-	return text;
+	if (isnan(own)) { /* nothing says what of it fell where */
+		own = m->own_share;
+		of = "the run";
+	}
+	if (isnan(own))
+		return alloc_string("not known");
+	return alloc_format("%s %% of %s", unit_percent(share, own, 1), of);
 }
 
-static void loss_and_cost(const struct model *m, struct text_layout *page)
+static void loss_and_cost(const struct model *m, const struct analysis *a, struct text_layout *page)
 {
 	char share[UNIT_BYTES], each[UNIT_BYTES], samples[UNIT_BYTES], asked[UNIT_BYTES],
-	        stacks[UNIT_BYTES];
+	        stacks[UNIT_BYTES], collector[UNIT_BYTES];
 	uint64_t timed = 0;
 	bool whole = true;
 
@@ -205,10 +207,18 @@ static void loss_and_cost(const struct model *m, struct text_layout *page)
 	char *sites = m->sites_cost > 0
 	                      ? alloc_format(", call sites %s", unit_time(stacks, m->sites_cost))
 	                      : alloc_string("");
-	char *own = out_page_own_cost(m);
-	text_layout_fact(page, "own cost", "%s (%llu calls x %s%s%s%s)", own,
+	char *own = out_page_own_share(m, a);
+	char *run =
+	        isfinite(m->own_share) && isfinite(model_own_judged(m, a->of))
+	                ? alloc_format(", %s %% of the run", unit_percent(share, m->own_share, 1))
+	                : alloc_string("");
+	text_layout_fact(page, "own cost",
+	                 "in your threads %s%s; a helper %s on another core (%llu calls x "
+	                 "%s%s%s%s)",
+	                 own, run, unit_time_apart(collector, m->collector),
 	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
 	                 sampling, graphs, sites);
+	free(run);
 	free(own);
 	free(sampling);
 	free(sites);
@@ -252,6 +262,10 @@ void out_page_top(const struct model *m, const struct analysis *a, struct text_l
 		                  "simulated GPU: no kernel ran, times on the device are made up");
 	if (m->own_warning)
 		text_layout_alarm(page, "warning", "%s", m->own_warning);
+	char *own = model_own_judged_warning(m, a->of);
+	if (own)
+		text_layout_alarm(page, "warning", "%s", own);
+	free(own);
 	if (m->process_count == 1)
 		what_ran(&m->processes[0], page);
 	else if (m->process_count)
@@ -266,7 +280,7 @@ void out_page_top(const struct model *m, const struct analysis *a, struct text_l
 	out_page_environment(m, page);
 	range(m, page);
 	state(m, page);
-	loss_and_cost(m, page);
+	loss_and_cost(m, a, page);
 	for (size_t i = 0; i < m->warnings.count; i++)
 		text_layout_alarm(page, "warning", "%s", m->warnings.text[i]);
 	if (m->warnings.left_out)

@@ -245,18 +245,29 @@ static void unknown(const struct screen_report *r, struct text_layout *page)
 	free(line);
 }
 
+/* Always there: what the figures can be trusted for. */
 static void recording(const struct screen_report *r, struct text_layout *page)
 {
 	const struct model *m = r->m;
+	bool damaged = false;
 
-	for (size_t i = 0; i < m->process_count; i++)
-		if (m->processes[i].damage || m->processes[i].never_opened)
+	for (size_t i = 0; i < m->process_count; i++) {
+		if (m->processes[i].never_opened)
 			return;
-	if (m->lost || m->lost_calls || m->own_warning || isnan(m->own_share))
-		return;
-	char *cost = out_page_own_cost(m);
-	text_layout_fact(page, "own cost", "%s; lost: none", cost);
-	free(cost);
+		damaged |= m->processes[i].damage != NULL;
+	}
+	char share[UNIT_BYTES], collector[UNIT_BYTES];
+	char *own = out_page_own_share(m, r->a);
+	char *lost =
+	        damaged         ? alloc_string("not known")
+	        : m->lost_calls ? alloc_format("%llu calls", (unsigned long long)m->lost_calls)
+	        : m->lost       ? alloc_format("%s %% of the records",
+	                                       unit_percent(share, (double)m->lost, (double)m->written))
+	                        : alloc_string("none");
+	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s", own,
+	                 unit_time_apart(collector, m->collector), lost);
+	free(lost);
+	free(own);
 }
 
 static void more(const struct screen_report *r, struct text_layout *page)
@@ -296,12 +307,6 @@ static void fill(struct screen *s, const struct screen_report *r)
 	else
 		begin(s, GROUP_KERNELS);
 	end(s, GROUP_KERNELS);
-	if (lines_of(s) < LINES_MOST) {
-		recording(r, begin(s, GROUP_RECORDING));
-		end(s, GROUP_RECORDING);
-		if (lines_of(s) > LINES_MOST)
-			cut(s, GROUP_RECORDING, 0);
-	}
 }
 
 /* Blank lines where they help most, as far as there is room. */
@@ -338,6 +343,7 @@ void out_screen(const struct model *m, const struct analysis *a, const struct ou
 	        [GROUP_ALARMS] = out_screen_alarms,
 	        [GROUP_BARS] = out_screen_bars,
 	        [GROUP_UNKNOWN] = unknown,
+	        [GROUP_RECORDING] = recording,
 	        [GROUP_MORE] = more,
 	};
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/model/model.h"
@@ -189,6 +190,43 @@ static void test_own_share(void **state)
 	second->site_ticks = 0;
 }
 
+/* Of what is judged: samples and stacks in it, and its calls as far as threads that feed the GPU
+ * make them; where the calls of a phase are not kept, as many as its part of the time. */
+static void test_own_share_of_what_is_judged(void **state)
+{
+	struct model_thread threads[] = {{.issues = true, .calls = 300}, {.calls = 100}};
+	struct model_api all = {.calls = 400}, some = {.calls = 200};
+	struct model_phase loop = {.kind = PHASE_LOOP};
+	struct model whole = {.has_host = true,
+	                      .host_window = 10e9,
+	                      .host = {.sampling = 50e6},
+	                      .calls_cost = 40e6,
+	                      .threads = threads,
+	                      .thread_count = 2,
+	                      .apis = &all,
+	                      .api_count = 1,
+	                      .own_share = 0.008},
+	             view = whole;
+
+	assert_near(model_own_judged(&whole, &whole), 0.008, 1e-9); /* (50 + 40 * 3 / 4) / 10000 */
+	assert_null(model_own_judged_warning(&whole, &whole));
+	view.phase = &loop;
+	view.host_window = 1e9;
+	view.host.sampling = 40e6;
+	assert_near(model_own_judged(&whole, &view), 0.043, 1e-9); /* (40 + 30 / 10) / 1000 */
+	view.apis = &some;
+	assert_near(model_own_judged(&whole, &view), 0.055, 1e-9); /* (40 + 30 / 2) / 1000 */
+	char *warning = model_own_judged_warning(&whole, &view);
+	assert_non_null(strstr(warning, "took 5.5 % of the judged loop, where 2.0 % is the most"));
+	free(warning);
+	whole.own_warning = (char *)"that of the run is told";
+	assert_null(model_own_judged_warning(&whole, &view));
+	view.host.sampling = 2e9;
+	assert_near(model_own_judged(&whole, &view), 1, 0);
+	view.has_host = false;
+	assert_true(isnan(model_own_judged(&whole, &view)));
+}
+
 /* Threads that wait for a CPU while they are timed: together more than the wall time, and of a
  * damaged recording more than that, but no share is more than the whole. */
 static void test_own_share_of_threads_that_wait(void **state)
@@ -272,6 +310,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_merged_own_time, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_no_sample_held, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_own_share, setup, teardown),
+	        cmocka_unit_test(test_own_share_of_what_is_judged),
 	        cmocka_unit_test_setup_teardown(test_own_share_of_threads_that_wait, setup,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_off, setup, teardown),

@@ -23,7 +23,8 @@ static const char *const keys[] = {
         "lost",
         "records share",
         "overhead",
-        "per_call_ns calls_ns samples_ns graphs_ns collector_ns share own_share own_share_budget",
+        "per_call_ns calls_ns samples_ns graphs_ns collector_ns share own_share "
+        "own_judged_share own_share_budget",
         "host",
         "launch_ns back_pressure_ns contention_ns sync_useful_ns sync_wasted_ns copy_ns alloc_ns "
         "module_ns "
