@@ -6,6 +6,7 @@
 #ifndef REPORT_ANALYSIS_H
 #define REPORT_ANALYSIS_H
 
+#include "report/analysis/findings/advice.h"
 #include "report/analysis/findings/findings.h"
 #include "report/analysis/verdict/verdict.h"
 #include "report/analysis/whatif/whatif.h"

@@ -18,43 +18,42 @@
 /* Share of a loop: a warming up that takes less is not told. */
 #define WARM_TOLD 0.04
 
-struct verdict_words {
-	const char *sentence, *change;
-};
-
-static const struct verdict_words words[VERDICT_CLASSES] = {
-        [VERDICT_GPU] = {"the GPU has work nearly all the time, so only its own work can gain",
-                         NULL},
-        [VERDICT_LAUNCH] = {"the GPU idles while the host issues many short launches one by one",
-                            "CUDA graphs, or fewer and larger launches"},
-        [VERDICT_SYNC] = {"the host waits for the GPU, and only then gives it more work",
-                          "fewer or later waits"},
-        [VERDICT_COPY] = {"copies between host and GPU hold up the kernels",
-                          "pinned memory, or copies beside kernels"},
-        [VERDICT_ALLOC] = {"the host allocates, frees, loads code or makes graphs all the time",
-                           "allocate, load code and make graphs once"},
-        [VERDICT_HOST] = {"the host does other work, and feeds the GPU too rarely",
-                          "less of the host's work outside CUDA"},
-        [VERDICT_COMM] = {"the GPU communicates and computes nothing meanwhile",
-                          "communication beside kernels"},
+static const char *const sentences[VERDICT_CLASSES] = {
+        [VERDICT_GPU] = "the GPU has work nearly all the time, so only its own work can gain",
+        [VERDICT_LAUNCH] = "the GPU idles while the host issues many short launches one by one",
+        [VERDICT_SYNC] = "the host waits for the GPU, and only then gives it more work",
+        [VERDICT_COPY] = "copies between host and GPU hold up the kernels",
+        [VERDICT_ALLOC] = "the host allocates, frees, loads code or makes graphs all the time",
+        [VERDICT_HOST] = "the host does other work, and feeds the GPU too rarely",
+        [VERDICT_COMM] = "the GPU communicates and computes nothing meanwhile",
 };
 
 /* Of copies that are made within a device. */
-static const struct verdict_words words_within = {
-        "copies within the GPU's memory take most of its time",
-        "fewer copies within the GPU: in place, views, donation"};
+static bool is_within(const struct verdict *v, enum verdict_class cls)
+{
+	return cls == VERDICT_COPY && v->copies_within;
+}
 
 /* Of waits that no call of CUDA makes. */
-static const struct verdict_words words_outside = {
-        "the host waits outside CUDA until another thread has read a result, and only then gives "
-        "the GPU more work",
-        "fewer or later reads of results"};
-
-static const struct verdict_words *words_of(const struct verdict *v, enum verdict_class cls)
+static bool is_outside(const struct verdict *v, enum verdict_class cls)
 {
-	if (cls == VERDICT_SYNC && v->waits_outside)
-		return &words_outside;
-	return cls == VERDICT_COPY && v->copies_within ? &words_within : &words[cls];
+	return cls == VERDICT_SYNC && v->waits_outside;
+}
+
+static const char *sentence_of(const struct verdict *v, enum verdict_class cls)
+{
+	return is_within(v, cls)    ? "copies within the GPU's memory take most of its time"
+	       : is_outside(v, cls) ? "the host waits outside CUDA until another thread has read a "
+	                              "result, and only then gives the GPU more work"
+	                            : sentences[cls];
+}
+
+/* NULL: nothing of the host's would help. */
+static const char *change_of(const struct summary *s, const struct verdict *v,
+                             enum verdict_class cls)
+{
+	return is_within(v, cls) ? "fewer copies within the GPU: in place, views, donation"
+	                         : advice_of_class(cls, s->framework);
 }
 
 /* ---- ranges ---- */
@@ -124,10 +123,10 @@ static char *sentence_of_two(const struct verdict *v, const char *judged)
 	                                        judged, unit_percent(gain, v->gain, 1),
 	                                        unit_percent(second, v->second_gain, 1))
 	                         : alloc_string("");
-	char *text = alloc_format(
-	        "%s and %s alike (mixed), %s confidence: %s; and %s.%s", verdict_names[v->first],
-	        verdict_names[v->second], verdict_confidences[v->confidence],
-	        words_of(v, v->first)->sentence, words_of(v, v->second)->sentence, size);
+	char *text = alloc_format("%s and %s alike (mixed), %s confidence: %s; and %s.%s",
+	                          verdict_names[v->first], verdict_names[v->second],
+	                          verdict_confidences[v->confidence], sentence_of(v, v->first),
+	                          sentence_of(v, v->second), size);
 
 	free(size);
 	return text;
@@ -146,11 +145,11 @@ static char *sentence(const struct verdict *v, const char *judged)
 		return alloc_format("%s, %s confidence.", verdict_names[v->cls], confidence);
 	if (v->cls == VERDICT_GPU || !(v->gain > 0))
 		return alloc_format("%s, %s confidence: %s.", verdict_names[v->cls], confidence,
-		                    words_of(v, v->cls)->sentence);
+		                    sentence_of(v, v->cls));
 	return alloc_format("%s, %s confidence: %s. Without that, %s could be about %s %% "
 	                    "shorter.",
-	                    verdict_names[v->cls], confidence, words_of(v, v->cls)->sentence,
-	                    judged, unit_percent(gain, v->gain, 1));
+	                    verdict_names[v->cls], confidence, sentence_of(v, v->cls), judged,
+	                    unit_percent(gain, v->gain, 1));
 }
 
 /* ---- changes ---- */
@@ -211,7 +210,7 @@ static void range_of(struct summary_change *c, const struct analysis *a, enum ve
 {
 	struct whatif_result best = {.speedup = 1}, r;
 
-	if (!a->whatifs || words_of(&a->verdict, cls) == &words_within)
+	if (!a->whatifs || is_within(&a->verdict, cls))
 		return;
 	for (enum whatif what = 0; what < WHATIFS; what++)
 		if (verdict_class_of(what) == cls &&
@@ -231,7 +230,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	const struct findings *all = &a->findings;
 	const struct finding *f = NULL;
 
-	if (cls >= VERDICT_CLASSES || !words[cls].change || !(gain >= CHANGE_LEAST))
+	if (cls >= VERDICT_CLASSES || !change_of(s, &a->verdict, cls) || !(gain >= CHANGE_LEAST))
 		return;
 	for (size_t i = 0; i < all->count; i++)
 		if (all->items[i].cls == cls &&
@@ -244,9 +243,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	        .line = f               ? f
 	                : all->of_class ? &all->of_class[cls]
 	                                : NULL,
-	        .what = !f           ? words_of(&a->verdict, cls)->change
-	                : s->pytorch ? f->brief_pytorch
-	                             : f->brief_cuda,
+	        .what = f ? f->brief : change_of(s, &a->verdict, cls),
 	        .mean = gain,
 	        .low = NAN,
 	        .high = gain,
@@ -270,7 +267,7 @@ static void changes(struct summary *s, const struct analysis *a)
 		const struct finding *f = &all->items[i];
 		struct summary_change c = {.finding = f,
 		                           .line = f,
-		                           .what = s->pytorch ? f->brief_pytorch : f->brief_cuda,
+		                           .what = f->brief,
 		                           .mean = saved_by(f->speedup),
 		                           .low = saved_by(f->speedup_low),
 		                           .high = saved_by(f->speedup_high)};
@@ -284,16 +281,6 @@ static void changes(struct summary *s, const struct analysis *a)
 }
 
 /* ---- */
-
-/* By the names of its kernels. */
-static bool is_pytorch(const struct model *m)
-{
-	for (size_t i = 0; i < m->kernel_count; i++)
-		if (strstr(m->kernels[i].name, "at::native::") ||
-		    !strncmp(m->kernels[i].name, "triton_", 7))
-			return true;
-	return false;
-}
 
 double summary_step(const struct model_phase *loop)
 {
@@ -327,7 +314,7 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
 	const struct model_phase *p = shown < m->phases.count ? &m->phases.rows[shown] : NULL;
 
-	*s = (struct summary){.pytorch = is_pytorch(m),
+	*s = (struct summary){.framework = framework_of(m),
 	                      .startup = model_phase_startup(m),
 	                      .step = NAN,
 	                      .judged_ns = a->verdict.window,

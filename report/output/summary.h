@@ -7,6 +7,7 @@
 #define REPORT_SUMMARY_H
 
 #include "report/analysis/analysis.h"
+#include "report/model/framework.h"
 
 #define SUMMARY_CHANGES 3
 #define SUMMARY_GAPS    8
@@ -30,8 +31,8 @@ struct summary {
 	size_t change_count;
 	struct summary_gap gaps[SUMMARY_GAPS]; /* what matters most first */
 	size_t gap_count;
-	bool pytorch;       /* the program uses PyTorch */
-	const char *judged; /* "the loop", "the window" ... */
+	enum framework framework; /* that the program uses */
+	const char *judged;       /* "the loop", "the window" ... */
 	double step,
 	        judged_ns; /* of a step, and of what is judged, of one process; NaN = unknown */
 	const struct model_phase *loop; /* that is judged, or holds most time; NULL = none */

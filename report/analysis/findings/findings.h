@@ -23,8 +23,11 @@ struct model_site;
 struct finding {
 	const char *id; /* lasting, of the table in findings.c */
 	const char *title;
-	const char *fix_cuda, *fix_pytorch;     /* what to do, and the API to do it with */
-	const char *brief_cuda, *brief_pytorch; /* the same in at most FINDING_BRIEF columns */
+	const char *advice;    /* id of what to do about it, of the table in advice.c */
+	const char *fix_cuda;  /* what to do, and the API to do it with */
+	const char *fix;       /* the same in the program's framework */
+	const char *framework; /* its name */
+	const char *brief;     /* in at most FINDING_BRIEF columns */
 	/* The verdict's class whose change this one is too; VERDICT_CLASSES = of none. */
 	enum verdict_class cls;
 	enum whatif change; /* that predicts its gain; WHATIFS = none does */

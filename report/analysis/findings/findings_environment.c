@@ -10,12 +10,7 @@
 static bool tell_full_power(struct finding *f, char *text)
 {
 	f->title = "The GPU's work draws all the power that it may, so that its clocks are lower";
-	f->fix_cuda = "nothing outside the program: it is less of the GPU's work that takes less "
-	              "power and time, as in lower precision or with fewer bytes moved";
-	f->fix_pytorch = "nothing outside the program: lower precision (torch.autocast), fused "
-	                 "operators (torch.compile)";
-	f->brief_cuda = "nothing outside the program; less of the GPU's work";
-	f->brief_pytorch = "nothing outside the program; lower precision";
+	f->advice = "full-power";
 	return finding_is(f, SEVERITY_INFO, NAN, text);
 }
 

@@ -156,15 +156,8 @@ static char *tell_compiling(const struct finding_context *s, const struct gaps *
 
 	if (g->loads < LOADS_LEAST || !(made >= COMPILING_LEAST * idle))
 		return alloc_format("%s", "");
-	if (made >= COMPILING_MAINLY * idle) {
-		f->fix_cuda = "make that code once, before the loop: one kernel for all sizes, or "
-		              "compiled kernels that are kept";
-		f->fix_pytorch = "fixed shapes, or torch.compile(dynamic=True): no recompilation. "
-		                 "JAX: what changes goes in as an array, not as a static argument; "
-		                 "JAX_LOG_COMPILES=1 names what is compiled";
-		f->brief_cuda = "compile once, before the loop";
-		f->brief_pytorch = "fixed shapes, no recompilation in the loop";
-	}
+	if (made >= COMPILING_MAINLY * idle)
+		f->advice = "compiling";
 	return alloc_format(" %s %% of that went by before code was loaded (%zu modules): the host "
 	                    "compiled it then, or waited for that.",
 	                    unit_percent(share, made, idle), g->loads);

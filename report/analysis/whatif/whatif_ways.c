@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <string.h>
 
 #include "report/base/names.h"
 #include "report/base/units.h"
+#include "report/model/framework.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif.h"
 
@@ -35,31 +35,26 @@ const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t
 	return to;
 }
 
-/* Names of kernels tell who made them. */
-static bool any_kernel(const struct model *m, const char *part)
-{
-	for (size_t i = 0; i < m->kernel_count; i++)
-		if (m->kernels[i].name && strstr(m->kernels[i].name, part))
-			return true;
-	return false;
-}
-
 const char *whatif_graph_way(const struct model *m)
 {
-	if (any_kernel(m, "at::native::") || any_kernel(m, "triton_"))
+	switch (framework_of(m)) {
+	case FRAMEWORK_PYTORCH:
 		return "torch.compile(mode=\"reduce-overhead\"), "
 		       "torch.cuda.make_graphed_callables, "
 		       "or torch.cuda.graph around the whole step, with capturable=True for the "
 		       "optimizer";
-	if (any_kernel(m, "_fusion"))
+	case FRAMEWORK_JAX:
 		return "jax.jit around the whole step, with donated arguments; lax.scan over "
 		       "several steps";
-	if (any_kernel(m, "cupy_"))
+	case FRAMEWORK_CUPY:
 		return "begin_capture() and end_capture() of a cupy.cuda.Stream around the step "
 		       "once, then the graph's launch() each step; cupy.fuse() for elementwise "
 		       "operations";
-	if (any_kernel(m, "[abi:v")) /* Numba's */
+	case FRAMEWORK_NUMBA:
 		return "a cuda.core.GraphBuilder as the kernels' stream (numba-cuda since March "
 		       "2026); one kernel for several where there is none";
-	return "cudaStreamBeginCapture around the step once, then cudaGraphLaunch each step";
+	default:
+		return "cudaStreamBeginCapture around the step once, then cudaGraphLaunch each "
+		       "step";
+	}
 }

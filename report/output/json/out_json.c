@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/base/alloc.h"
+#include "report/model/framework.h"
 #include "report/output/json/out_json.h"
 #include "report/base/units.h"
 
@@ -159,6 +160,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "generated_by", json_text("cudaspy " CUDASPY_VERSION));
 	json_put(root, "run_id", run_id(m));
 	json_put(root, "run", out_json_run(m));
+	json_put(root, "framework", json_text(framework_names[framework_of(m)]));
 	json_put(root, "start_time",
 	         isfinite(m->start_realtime) ? json_text(unit_date(date, m->start_realtime))
 	                                     : json_null());

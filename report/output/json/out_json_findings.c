@@ -31,7 +31,7 @@ json_t *out_json_findings(const struct findings *all)
 
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->items[i];
-		char *fix = alloc_format("CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
+		char *fix = alloc_format("CUDA: %s. %s: %s.", f->fix_cuda, f->framework, f->fix);
 		json_t *o = json_object();
 		json_put(o, "id", json_text(f->id));
 		json_put(o, "severity", json_text(finding_severities[f->severity]));

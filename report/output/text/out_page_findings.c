@@ -69,7 +69,7 @@ void out_page_findings(const struct model *m, const struct findings *all,
 		        speedup);
 		text_layout_more(page, "%s", f->evidence);
 		place_of(f, page);
-		text_layout_more(page, "CUDA: %s. PyTorch: %s.", f->fix_cuda, f->fix_pytorch);
+		text_layout_more(page, "CUDA: %s. %s: %s.", f->fix_cuda, f->framework, f->fix);
 		free(speedup);
 	}
 }

@@ -146,8 +146,7 @@ static struct finding finding(const char *what, enum verdict_class cls, enum wha
                               double speedup)
 {
 	return (struct finding){.id = what,
-	                        .brief_cuda = what,
-	                        .brief_pytorch = what,
+	                        .brief = what,
 	                        .cls = cls,
 	                        .change = change,
 	                        .severity = SEVERITY_HIGH,

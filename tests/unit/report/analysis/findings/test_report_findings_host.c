@@ -81,7 +81,7 @@ static void test_code_made_in_the_loop(void **state)
 	compiling(&r, 1, 2);
 	run_has(&r, "host-starves-gpu", 0.98,
 	        "96.0 % of that went by before code was loaded (100 modules)");
-	assert_non_null(strstr(run_finding(&r, "host-starves-gpu")->fix_pytorch, "recompilation"));
+	assert_non_null(strstr(run_finding(&r, "host-starves-gpu")->fix, "recompilation"));
 	run_end(&r);
 	compiling(&r, 1, 1); /* by another thread, meanwhile */
 	run_has(&r, "host-starves-gpu", 0.98,
@@ -89,7 +89,7 @@ static void test_code_made_in_the_loop(void **state)
 	run_end(&r);
 	compiling(&r, 4, 2); /* it is not what the finding is about */
 	run_has(&r, "host-starves-gpu", 0.98, "before code was loaded (25 modules)");
-	assert_null(strstr(run_finding(&r, "host-starves-gpu")->fix_pytorch, "recompilation"));
+	assert_null(strstr(run_finding(&r, "host-starves-gpu")->fix, "recompilation"));
 	run_end(&r);
 	compiling(&r, 20, 2);
 	assert_null(strstr(run_finding(&r, "host-starves-gpu")->evidence, "code was loaded"));

@@ -331,7 +331,7 @@ static void test_the_way_to_a_graph(void **state)
 	        {"__main__::tick[abi:v1][abi:cw51](Array<float>)", "a cuda.core.GraphBuilder"},
 	        {"step[abi:cxx11](float*)", "cudaStreamBeginCapture"},
 	};
-	struct model_kernel kernels[2] = {{.name = NULL}};
+	struct model_kernel kernels[2] = {{.name = NULL}, {.launches = 1}};
 	struct model m = {.kernels = kernels, .kernel_count = 2};
 
 	for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
