@@ -52,8 +52,10 @@ static const char *sentence_of(const struct verdict *v, enum verdict_class cls)
 static const char *change_of(const struct summary *s, const struct verdict *v,
                              enum verdict_class cls)
 {
-	return is_within(v, cls) ? "fewer copies within the GPU: in place, views, donation"
-	                         : advice_of_class(cls, s->framework);
+	if (is_within(v, cls))
+		return "fewer copies within the GPU: in place, views, donation";
+	return cls == VERDICT_COPY ? advice_of_copies(v->copy_way, s->framework)
+	                           : advice_of_class(cls, s->framework);
 }
 
 /* ---- ranges ---- */

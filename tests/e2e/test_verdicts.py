@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, SAMPLES, SIM, VIRTUAL_TIME, Run, environment
+from conftest import REPORTER, ROOT, SAMPLES, SIM, VIRTUAL_TIME, Run, environment
 from test_environment import need_schedstat, pin
 
 EXPECT = re.compile(r'^expect: (verdict|finding|no-finding)=(\S+)$', re.MULTILINE)
@@ -49,7 +49,7 @@ class Sample:
         run = Run(process, folder, folder / 'truth')
         assert run.status == 0, run.out + run.err
         self.out = run.out
-        self.report = run.report
+        self.report, self.recording = run.report, run.recording
         self.verdict = self.report['verdict']
         self.findings = {finding['id'] for finding in self.report['findings']}
 
@@ -80,6 +80,19 @@ def test_verdict_is_the_expected_one(sample, name):
     assert [verdict['class']] == (expected or [verdict['class']]), verdict
     if expected == ['mixed']:
         assert verdict['second']
+
+
+@pytest.mark.parametrize('name, way, change', [('copy_not_overlapped', 'overlapped copies', None),
+                                               ('pageable_copies', 'pinned copies', None),
+                                               ('sync_every_step_fixed', 'overlapped copies', 'copies beside kernels')])
+def test_only_the_way_that_gains_is_offered(sample, name, way, change):
+    """Copies that are pinned are not told to be; where no finding has the change, the verdict's words are on the screen."""
+    run = sample(name)
+    assert run.verdict['class'] == 'copy-bound'
+    assert f', and {way} would save about ' in run.verdict['reason']
+    screen = subprocess.run([REPORTER, 'report', run.recording], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    assert not change or f' 1 {change}  ' in screen
+    assert 'pinned memory, or' not in screen
 
 
 @pytest.mark.parametrize('name', SPEAKING)

@@ -592,3 +592,18 @@ const char *advice_of_class(enum verdict_class cls, enum framework framework)
 			                                : changes[i].in[FRAMEWORK_NONE];
 	return NULL;
 }
+
+const char *advice_of_copies(enum verdict_copy_way way, enum framework framework)
+{
+	static const char *const pinned[FRAMEWORKS] = {
+	        [FRAMEWORK_NONE] = "pinned memory",
+	        [FRAMEWORK_PYTORCH] = "pinned memory",
+	        [FRAMEWORK_CUPY] = "cupyx.empty_pinned memory",
+	        [FRAMEWORK_NUMBA] = "cuda.pinned_array memory",
+	};
+	const char *one = way == COPY_WAY_PINNED                                ? pinned[framework]
+	                  : way == COPY_WAY_BESIDE && framework != FRAMEWORK_JAX ? "copies beside kernels"
+	                                                                         : NULL;
+
+	return one ? one : advice_of_class(VERDICT_COPY, framework);
+}

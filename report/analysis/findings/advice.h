@@ -16,5 +16,7 @@ struct advice {
 const struct advice *advice_of(const char *id, enum framework framework);
 /* What would help against a verdict, in as few columns; NULL = nothing. */
 const char *advice_of_class(enum verdict_class cls, enum framework framework);
+/* The same against copies between host and GPU, by the way that has a gain. */
+const char *advice_of_copies(enum verdict_copy_way way, enum framework framework);
 
 #endif

@@ -289,5 +289,6 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	v->startup = in.startup;
 	v->copies_within = in.copies_within;
 	v->waits_outside = verdict_waits_outside(v, &in);
+	v->copy_way = in.copy_way;
 	v->between = in.replayed && in.window > 0 ? in.between / in.window : 0;
 }

@@ -26,6 +26,9 @@ extern const char *const verdict_names[]; /* ends with NULL */
 enum verdict_confidence { CONFIDENCE_LOW, CONFIDENCE_MEDIUM, CONFIDENCE_HIGH };
 extern const char *const verdict_confidences[];
 
+/* What of the change of VERDICT_COPY has a gain, as far as the replay tells it apart. */
+enum verdict_copy_way { COPY_WAY_BOTH, COPY_WAY_PINNED, COPY_WAY_BESIDE };
+
 struct verdict {
 	enum verdict_class cls;
 	enum verdict_confidence confidence;
@@ -36,6 +39,7 @@ struct verdict {
 	double between;     /* host time between launches that goes with them, share of `window` */
 	bool copies_within; /* most of the copies' GPU time is within a device */
 	bool waits_outside; /* verdict_waits_outside() */
+	enum verdict_copy_way copy_way;
 	char *reason;
 };
 
@@ -55,8 +59,9 @@ struct verdict_gain { /* shares of the window */
 struct verdict_input {
 	double window, startup, teardown; /* the last two: what was left out of the window */
 	double busy, busy_low, busy_high;
-	double kernels;                   /* of busy: all but copies that ran alone */
-	bool copies_within;               /* as the verdict's */
+	double kernels;     /* of busy: all but copies that ran alone */
+	bool copies_within; /* as the verdict's */
+	enum verdict_copy_way copy_way;
 	double comm, comm_most;           /* what is sure of it; as estimated */
 	double idle_launch, idle_outside; /* GPU idle because of these */
 	double gaps;                      /* ... while work waited for other work */

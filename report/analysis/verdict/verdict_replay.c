@@ -95,6 +95,19 @@ static double part_of_copies(const struct model *m)
 	return all > 0 ? copies / all : 0;
 }
 
+/* Pinned memory alone, or copies beside kernels alone, where the other gains nothing. */
+static enum verdict_copy_way copy_way(struct whatifs *whatifs)
+{
+	struct whatif_result pinned, beside;
+
+	if (!whatif_predict(whatifs, WHATIF_PINNED, NULL, 1, &pinned) ||
+	    !whatif_predict(whatifs, WHATIF_OVERLAP, NULL, 1, &beside))
+		return COPY_WAY_BOTH;
+	bool one = share(pinned.predicted, pinned.window) >= VERDICT_LEAST_GAIN,
+	     other = share(beside.predicted, beside.window) >= VERDICT_LEAST_GAIN;
+	return one == other ? COPY_WAY_BOTH : one ? COPY_WAY_PINNED : COPY_WAY_BESIDE;
+}
+
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 {
 	struct verdict_gain gain[VERDICT_CLASSES] = {{0}};
@@ -135,5 +148,6 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 		gain[VERDICT_LAUNCH] = (struct verdict_gain){0};
 	for (int c = 0; c < VERDICT_CLASSES; c++)
 		in->replay[c] = gain[c];
+	in->copy_way = copy_way(whatifs);
 	in->replayed = true;
 }

@@ -163,6 +163,17 @@ static const char *startup_text(const struct model *m, const struct verdict_inpu
 	return in->startup > 0 ? "window after start-up" : "window";
 }
 
+static const char *change_of(const struct verdict_input *in, enum verdict_class cls)
+{
+	if (cls != VERDICT_COPY)
+		return words[cls].change;
+	if (in->copies_within)
+		return "fewer copies within the GPU";
+	return in->copy_way == COPY_WAY_PINNED   ? "pinned copies"
+	       : in->copy_way == COPY_WAY_BESIDE ? "overlapped copies"
+	                                         : words[cls].change;
+}
+
 /* Where else the time of a class is. */
 static char *elsewhere(const struct verdict *v, const struct verdict_input *in,
                        enum verdict_class cls)
@@ -185,9 +196,7 @@ static char *change_text(const struct verdict *v, const struct verdict_input *in
 	char *more = elsewhere(v, in, cls);
 	char *text = alloc_format("%s %s %%%s, and %s would save about %s %%", words[cls].part,
 	                          unit_percent(part, part_of(in, cls), in->window), more,
-	                          cls == VERDICT_COPY && in->copies_within
-	                                  ? "fewer copies within the GPU"
-	                                  : words[cls].change,
+	                          change_of(in, cls),
 	                          unit_percent(saved, gain, 1));
 
 	free(more);
