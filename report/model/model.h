@@ -355,6 +355,11 @@ char *site_thread_text(const struct model_site *s);
 /* The same, not full, with the line that a thread without Python comes after: "backward pass after
  * train.py:60 in step"; with names of functions, or lines alone (free it). */
 char *site_where(const struct model_site *s, bool functions);
+/* Where work of the host's own is that ends with a call of the site: "between the calls at
+ * train.py:60 in step and :57 in put (called at :61 in step)", or, where a line is not known,
+ * "ahead of train.py:57 in put" (free it). */
+char *site_ahead(const struct model_site *s, const struct model_frame *since,
+                 const struct model_frame *until, bool functions);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

@@ -120,6 +120,75 @@ char *site_headline(const struct model_site *s, bool full)
 	return text;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* The frame that calls the site's headline, in the same file; NULL = none is known. */
+static const struct model_frame *caller_of(const struct model_site *s)
+{
+	const struct model_frame *head = s->frame_count && !s->thread ? &s->frames[s->head] : NULL;
+
+	for (size_t i = s->head + 1; head && head->line && i < s->frame_count; i++) {
+		const struct model_frame *f = &s->frames[i];
+		if (f->python == head->python && !f->foreign)
+			return f->line && same_text(f->file, head->file) ? f : NULL;
+	}
+	return NULL;
+}
+
+/* As frame_place(), without the file where that was just named (free it). */
+static char *place_beside(const struct model_frame *f, const struct model_frame *named,
+                          bool function)
+{
+	char *text = frame_place(f, function);
+
+	if (!f->line || !named->line || !same_text(f->file, named->file))
+		return text;
+	char *line = alloc_string(text + strlen(file_base_name(f->file)));
+	free(text);
+	return line;
+}
+
+static char *between(const struct model_frame *since, const struct model_frame *until,
+                     bool functions)
+{
+	char *from = frame_place(since, functions), *to = frame_place(until, functions), *text;
+
+	if (!strcmp(from, to)) {
+		text = alloc_format("between two calls at %s", from);
+	} else {
+		free(to);
+		to = place_beside(until, since, functions);
+		text = alloc_format("between the calls at %s and %s", from, to);
+	}
+	free(from);
+	free(to);
+	return text;
+}
+
+char *site_ahead(const struct model_site *s, const struct model_frame *since,
+                 const struct model_frame *until, bool functions)
+{
+	const struct model_frame *caller = caller_of(s);
+	char *text;
+
+	if (since && until && !is_backward(s)) {
+		text = between(since, until, functions);
+	} else {
+		char *where = site_where(s, functions);
+		text = alloc_format("ahead of %s", where);
+		free(where);
+	}
+	if (!caller)
+		return text;
+	char *at = place_beside(caller, caller, functions);
+	alloc_append(&text, " (called at %s)", at);
+	free(at);
+	return text;
+}
+
 char *site_where(const struct model_site *s, bool functions)
 {
 	const bool thread = s->thread != NULL;

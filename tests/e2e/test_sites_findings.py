@@ -18,9 +18,9 @@ def test_a_finding_names_its_line(run):
 
 
 def test_findings_name_lines_of_what_is_judged(tmp_path):
-    """Not of the start-up, which copies and waits far more; and the line ahead of which the GPU had nothing to do."""
+    """Not of the start-up, which copies and waits far more; and the lines between which the GPU had nothing to do."""
     python = interpreters().get('3.11') or next(iter(interpreters().values()))
-    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    p = run_python(python, tmp_path, 'phased.py', CUDASPY_GPU='sample', CUDASPY_BUDGET=50, CUDASPY_SITES='all')
     recording = recording_of(tmp_path, int(p.stdout))
     text = (HERE / 'phased.py').read_text()
     line = lambda mark: next(n for n, one in enumerate(text.splitlines(), 1) if one.endswith('# ' + mark))
@@ -32,7 +32,9 @@ def test_findings_name_lines_of_what_is_judged(tmp_path):
     starved = sites['host-starves-gpu']
     assert starved['ahead'] and (starved['line'], starved['function'].split('.')[-1]) == (line('loop'), 'step')
     assert starved['share'] > 0.5 and starved['measure'] == 'time outside CUDA'
-    assert f'Ahead of phased.py:{line("loop")} in step' in text_of(recording, '--section', 'findings')
+    assert (starved['since']['line'], starved['until']['line']) == (line('wait'), line('loop'))
+    between = f'Between the calls at phased.py:{line("wait")} in step and :{line("loop")} in step (called at :'
+    assert between in text_of(recording, '--section', 'findings')
     for name, site in sites.items():
         assert site['function'] in ('step', 'launch'), name
     waiting = [s for name, s in sites.items() if name in ('sync-too-early', 'sync-every-step')]

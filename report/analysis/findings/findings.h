@@ -17,6 +17,7 @@ extern const char *const finding_severities[];
 
 #define FINDING_BRIEF 58
 
+struct model_frame;
 struct model_place;
 struct model_site;
 
@@ -43,6 +44,9 @@ struct finding {
 	double place_share;
 	const char *place_measure; /* of which: "API time" */
 	bool ahead;
+	/* What comes ahead lies between these lines of the program's own, of a call each: NULL =
+	 * one of them is not known. */
+	const struct model_frame *since, *until;
 	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
 	double speedup, speedup_low, speedup_high;
 };

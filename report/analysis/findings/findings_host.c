@@ -24,14 +24,15 @@
 #define STEPS_LEAST 0.5
 
 struct thread_gaps {
-	bool gives;                /* work */
-	bool asked;                /* whether work was done, with its last call: it was not */
-	double last;               /* end of its last call */
-	double open;               /* idle time that no line is told of yet */
-	size_t count;              /* gaps in which the GPU had nothing to do */
-	double idle;               /* what of them nothing was to do, ns */
-	double compiling;          /* the same, what making code takes */
-	double longest[GAPS_TOLD]; /* such parts of them */
+	bool gives;                 /* work */
+	bool asked;                 /* whether work was done, with its last call: it was not */
+	double last;                /* end of its last call */
+	double open;                /* idle time that no line is told of yet */
+	struct finding_line before; /* the line before that */
+	size_t count;               /* gaps in which the GPU had nothing to do */
+	double idle;                /* what of them nothing was to do, ns */
+	double compiling;           /* the same, what making code takes */
+	double longest[GAPS_TOLD];  /* such parts of them */
 };
 
 struct gaps {
@@ -60,17 +61,19 @@ static void add_gap(struct thread_gaps *t, double ns, bool compiling)
 	}
 }
 
-/* `open`: what the thread of the call has. */
+/* What the call's thread has; `next`: the line behind. */
 static void end_gap(struct gaps *g, const struct finding_context *s, const struct call_event *a,
-                    double *open)
+                    struct thread_gaps *t, const struct finding_line *next)
 {
 	struct finding_gap end;
 
-	if (!finding_gap_ends(s, a, *open, &end))
+	if (!finding_gap_ends(s, a, t->open, &end))
 		return;
+	end.before = finding_line_beside(&t->before, end.idle);
+	end.next = finding_line_beside(next, end.idle);
 	ALLOC_ROOM(g->ends, g->end_count);
 	g->ends[g->end_count++] = end;
-	*open = 0;
+	t->open = 0;
 }
 
 /* What all threads had together, and the one that had the most. */
@@ -96,10 +99,12 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	struct thread_gaps *threads = alloc_zeroed(thread_count + 1, sizeof(*threads));
 	bool *compiling = call_log_compiling(s->call_events, s->count, thread_count);
 	struct flow flow;
+	struct finding_lines lines;
 	double latest = 0, counted = 0; /* the end of the last call, and of what `idle` has */
 
 	for (size_t i = 0; i < s->count; i++)
 		threads[s->call_events[i].thread].gives |= flow_is_work(&s->call_events[i]);
+	finding_lines_make(&lines, s);
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
@@ -107,6 +112,8 @@ static struct gaps detect_gaps(const struct finding_context *s)
 		double to = a->start - a->ours,
 		       from = fmax(t->last, flow_ends(&flow, a->device, CALL_LOG_NONE)),
 		       idle = to - from;
+		if (!(t->open > 0))
+			t->before = lines.before[i];
 		bool outside = t->gives && t->last > 0 && to - t->last >= GAP_LEAST;
 		/* An answer "not ready" says that the GPU had work. */
 		if (t->asked)
@@ -121,7 +128,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 		}
 		g.loads += call_event_loads_code(a);
 		if (t->open > 0)
-			end_gap(&g, s, a, &t->open);
+			end_gap(&g, s, a, t, &lines.next[i]);
 		t->last = fmax(t->last, a->end);
 		latest = fmax(latest, a->end);
 		flow_add(&flow, a);
@@ -131,6 +138,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	if (flow.full)
 		g.count = 0;
 	flow_end(&flow);
+	finding_lines_free(&lines);
 	free(threads);
 	free(compiling);
 	return g;

@@ -105,13 +105,33 @@ void finding_find_site(const struct finding_context *c, const struct finding_cal
 struct finding_gap {    /* in which the GPU had nothing to do, and a thread was outside CUDA */
 	double idle;    /* ns */
 	uint32_t place; /* index + 1 of the one that the next call was made from; 0 = not known */
-	uint32_t work;  /* its class of work */
+	uint32_t before, next; /* the same of the lines around it, see struct finding_lines */
+	uint32_t work;         /* its class of work */
 	uint16_t thread;
 };
 /* What `idle` ns of a thread ended with; false: not with this call, which tells no line and gives
  * no work. */
 bool finding_gap_ends(const struct finding_context *c, const struct call_event *e, double idle,
                       struct finding_gap *to);
+struct finding_line {
+	uint32_t place; /* index + 1; 0 = not known */
+	double pause;   /* the longest between the calls from that line to here, ns */
+};
+/* By call: the line before it, of its thread; and where that runs no lines of the program, the line
+ * before and the next one of any thread that does. */
+struct finding_lines {
+	struct finding_line *before, *next;
+};
+/* findings_between.c */
+void finding_lines_make(struct finding_lines *to, const struct finding_context *c);
+void finding_lines_free(struct finding_lines *l);
+/* Its place, where it is beside a gap of `idle` ns; 0 = it is too far away, or not known. */
+uint32_t finding_line_beside(const struct finding_line *l, double idle);
+/* `since` and `until` of a finding that has its place. */
+void finding_find_between(const struct finding_context *c, const struct finding_gap *gaps,
+                          size_t count, struct finding *f);
+/* Index + 1 of the place that the call was made from; 0 = not known. */
+uint32_t finding_place_of(const struct finding_context *c, const struct call_event *e);
 /* The line that most of those of a thread came ahead of. */
 void finding_find_line_ahead(const struct finding_context *c, const struct finding_gap *gaps,
                              size_t count, uint16_t thread, struct finding *f);

@@ -66,8 +66,7 @@ static void add_all(const struct model_sites *sites, const struct finding_calls 
 
 /* ---- of the recent calls ---- */
 
-/* Index + 1 of the place that the call was made from; 0 = not known. */
-static uint32_t place_of(const struct finding_context *c, const struct call_event *e)
+uint32_t finding_place_of(const struct finding_context *c, const struct call_event *e)
 {
 	uint32_t site = e->site && e->site <= c->process->site_count
 	                        ? c->process->site_of[e->site - 1]
@@ -121,7 +120,7 @@ static double *factors(const struct finding_context *c)
 		if (e->work >= n)
 			continue;
 		factor[e->work]++;
-		known[e->work] += place_of(c, e) != 0;
+		known[e->work] += finding_place_of(c, e) != 0;
 	}
 	for (size_t i = 0; i < n; i++)
 		factor[i] = known[i] > 0 ? factor[i] / known[i] : 0;
@@ -137,7 +136,7 @@ static void add_recent(const struct finding_context *c, const struct finding_cal
 
 	for (size_t i = 0; i < c->count; i++) {
 		const struct call_event *e = &c->call_events[i];
-		uint32_t place = place_of(c, e);
+		uint32_t place = finding_place_of(c, e);
 		if (!place || !is_about(a, &sites->items[sites->places[place - 1].site]) ||
 		    !is_meant(c, a, f, e))
 			continue;
@@ -217,7 +216,10 @@ static size_t class_of(const struct finding_context *c, const struct finding_gap
 bool finding_gap_ends(const struct finding_context *c, const struct call_event *e, double idle,
                       struct finding_gap *to)
 {
-	*to = (struct finding_gap){idle, place_of(c, e), e->work, e->thread};
+	*to = (struct finding_gap){.idle = idle,
+	                           .place = finding_place_of(c, e),
+	                           .work = e->work,
+	                           .thread = e->thread};
 	return e->kind != TF_WORK_NONE || (to->place && e->cls != SPY_CLASS_SYNC);
 }
 
@@ -252,6 +254,7 @@ void finding_find_line_ahead(const struct finding_context *c, const struct findi
 	f->ahead = (lines >= FEW_LINES || sure >= sum / 2) && choose(sites, of, f);
 	if (!f->ahead)
 		f->place = NULL;
+	finding_find_between(c, gaps, count, f);
 	free(of);
 	free(all);
 	free(known);

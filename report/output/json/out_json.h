@@ -36,7 +36,7 @@ json_t *out_json_environment(const struct model *m);
 json_t *out_json_expect(const struct model *m, const struct out_options *o);
 json_t *out_json_gaps(const struct model *m);
 /* The line that a site of a thread without Python comes after; null = not known. */
-json_t *out_json_site_after(const struct model_site *s);
+json_t *out_json_line(const struct model_frame *f);
 json_t *out_json_sites(const struct model *m, size_t limit);
 json_t *out_json_steps(const struct model *m, const struct out_options *o);
 /* Which one is judged, and all of them. */

@@ -19,14 +19,14 @@ static json_t *frame(const struct model_frame *f)
 	return o;
 }
 
-json_t *out_json_site_after(const struct model_site *s)
+json_t *out_json_line(const struct model_frame *f)
 {
-	if (!s->after)
+	if (!f)
 		return json_null();
 	json_t *o = json_object();
-	json_put(o, "function", json_text(s->after->function));
-	json_put(o, "file", json_text(s->after->file));
-	json_put(o, "line", s->after->line ? json_count(s->after->line) : json_null());
+	json_put(o, "function", json_text(f->function));
+	json_put(o, "file", json_text(f->file));
+	json_put(o, "line", f->line ? json_count(f->line) : json_null());
 	return o;
 }
 
@@ -55,7 +55,7 @@ json_t *out_json_sites(const struct model *m, size_t limit)
 		char *from = s->frame_count || s->thread ? site_headline(s, false) : NULL;
 		json_put(o, "called_from", json_text(from));
 		free(from);
-		json_put(o, "after", out_json_site_after(s));
+		json_put(o, "after", out_json_line(s->after));
 		json_put(o, "headline", s->frame_count ? json_count(s->head) : json_null());
 		for (size_t k = 0; k < s->frame_count; k++)
 			json_push(frames, frame(&s->frames[k]));

@@ -203,10 +203,12 @@ static void finding(struct brief *b, size_t number, size_t room)
 	}
 	line(b, "   do: %s", c->what);
 	if (c->line && c->line->place) {
-		char *where = site_where(c->line->site, true),
-		     *fit = text_fit(where, LINE_BYTES / 2);
-		line(b, "   %s: %s, %s (sampled)", c->line->ahead ? "ahead of" : "at", fit,
-		     name_call(c->line->site->api));
+		const struct finding *at = c->line;
+		char *where = at->ahead ? site_ahead(at->site, at->since, at->until, true)
+		                        : site_where(at->site, true),
+		     *fit = text_fit(where, LINE_BYTES * 3 / 4);
+		line(b, "   %s%s, %s (sampled)", at->ahead ? "" : "at: ", fit,
+		     name_call(at->site->api));
 		free(where);
 		free(fit);
 	}

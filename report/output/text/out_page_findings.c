@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -16,6 +17,30 @@ static char *gain(const struct finding *f)
 	                    f->speedup_high);
 }
 
+/* What comes ahead of the line `where`, or between that and another one. */
+static void ahead(const struct finding *f, const char *where, const char *source,
+                  struct text_layout *page)
+{
+	const char *api = name_call(f->site->api), *thread = f->site->thread;
+	char share[UNIT_BYTES],
+	        *line = source ? alloc_format(": %s", source) : alloc_string(""),
+	        *own = f->since ? alloc_string("") : alloc_format("%s (%s)", line, api),
+	        *end = f->since ? alloc_format(" It ends with %s%s%s%s.", api,
+	                                       thread ? " of thread " : "", thread ? thread : "",
+	                                       line)
+	                        : alloc_string("");
+
+	text_layout_more(
+	        page,
+	        "%c%s%s: %s %% of that thread's time outside CUDA, as far as the line that "
+	        "comes next is known.%s",
+	        toupper((unsigned char)where[0]), where + 1, own,
+	        unit_percent(share, f->place_share, 1), end);
+	free(line);
+	free(own);
+	free(end);
+}
+
 /* The line of code that it is about. */
 static void place_of(const struct finding *f, struct text_layout *page)
 {
@@ -24,19 +49,15 @@ static void place_of(const struct finding *f, struct text_layout *page)
 
 	if (!p)
 		return;
-	char *where = site_where(f->site, true);
+	char *where = f->ahead ? site_ahead(f->site, f->since, f->until, true)
+	                       : site_where(f->site, true);
 	char *source =
 	        f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;
 	char *lost = f->site->kind == SITE_WAIT && isfinite(p->wasted)
 	                     ? alloc_format(", of which %s wasted", unit_time(wasted, p->wasted))
 	                     : alloc_string("");
 	if (f->ahead)
-		text_layout_more(
-		        page,
-		        "Ahead of %s%s%s (%s): %s %% of that thread's time outside CUDA, as "
-		        "far as the line that comes next is known.",
-		        where, source ? ": " : "", source ? source : "", name_call(f->site->api),
-		        unit_percent(share, f->place_share, 1));
+		ahead(f, where, source, page);
 	else
 		text_layout_more(page,
 		                 "At %s%s%s: %s, %s%.0f times, %s%s in the run; %s %% of the %s of "

@@ -27,6 +27,14 @@ static char *kernel_of(const struct screen_report *r, const struct finding *f)
 	                    isfinite(f->speedup) ? ", if it took half its time" : "");
 }
 
+static void leave_out_caller(char *text)
+{
+	char *from = strstr(text, " (called at "), *to = from ? strchr(from, ')') : NULL;
+
+	if (to)
+		memmove(from, to + 1, strlen(to + 1) + 1);
+}
+
 /* "at train.py:57 in step: loss.item()", without the function where there is no room for it, the
  * kernel, or nothing (free it). */
 static char *where(const struct screen_report *r, const struct finding *f, size_t room,
@@ -37,15 +45,17 @@ static char *where(const struct screen_report *r, const struct finding *f, size_
 	if (f && f->kernel)
 		return kernel_of(r, f);
 	if (f && f->place) {
-		char *site = site_where(f->site, functions);
+		char *site = f->ahead ? site_ahead(f->site, f->since, f->until, functions)
+		                      : site_where(f->site, functions);
 		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
 		                                  : NULL;
 		char *most = f->place_share < PLACE_MOST
 		                     ? alloc_format("%s %% of it ",
 		                                    unit_percent(share, f->place_share, 1))
 		                     : alloc_string("");
-		char *text = alloc_format("%s%s %s: %s", most, f->ahead ? "ahead of" : "at", site,
-		                          line ? line : name_call(f->site->api));
+		char *text = alloc_format("%s%s%s", most, f->ahead ? "" : "at ", site);
+		if (!f->since)
+			alloc_append(&text, ": %s", line ? line : name_call(f->site->api));
 		free(site);
 		free(line);
 		free(most);
@@ -53,6 +63,8 @@ static char *where(const struct screen_report *r, const struct finding *f, size_
 			free(text);
 			return where(r, f, room, false);
 		}
+		if (text_width(text) > room)
+			leave_out_caller(text);
 		return text;
 	}
 	return NULL;

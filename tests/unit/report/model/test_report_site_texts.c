@@ -52,6 +52,39 @@ static void test_threads_without_python(void **state)
 	assert_text(site_where(&site, true), "thread loader");
 }
 
+/* Work of the host's own lies between two lines, or ahead of one, of which the caller is told where
+ * it is in the same file. */
+static void test_ahead(void **state)
+{
+	struct model_frame since = {.python = true, .function = "make.<locals>.step", .line = 60},
+	                   frames[2] = {frame_of("put"), frame_of("make.<locals>.step")};
+	struct model_site site = {.frames = frames, .frame_count = 1};
+
+	since.file = frames[0].file;
+	assert_text(site_ahead(&site, &since, frames, true),
+	            "between the calls at train.py:60 in step and :57 in put");
+	assert_text(site_ahead(&site, &since, frames, false),
+	            "between the calls at train.py:60 and :57");
+	assert_text(site_ahead(&site, frames, frames, true),
+	            "between two calls at train.py:57 in put");
+	assert_text(site_ahead(&site, NULL, NULL, true), "ahead of train.py:57 in put");
+	site.frame_count = 2;
+	frames[1].line = 61;
+	assert_text(
+	        site_ahead(&site, &since, frames, true),
+	        "between the calls at train.py:60 in step and :57 in put (called at :61 in step)");
+	assert_text(site_ahead(&site, NULL, NULL, false), "ahead of train.py:57 (called at :61)");
+	frames[1].file = since.file = "/home/me/run.py";
+	assert_text(site_ahead(&site, &since, frames, false),
+	            "between the calls at run.py:60 and train.py:57");
+	/* Of a library's thread the lines are the program's own thread's. */
+	site = (struct model_site){.thread = "python3", .after = &since};
+	assert_text(site_ahead(&site, &since, &since, true),
+	            "between two calls at run.py:60 in step");
+	assert_text(site_ahead(&site, NULL, NULL, true),
+	            "ahead of thread python3, after run.py:60 in step");
+}
+
 static void test_calls(void **state)
 {
 	assert_string_equal(name_call("__cudaLaunchKernel"), "cudaLaunchKernel");
@@ -64,6 +97,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_functions_within_functions),
 	        cmocka_unit_test(test_threads_without_python),
+	        cmocka_unit_test(test_ahead),
 	        cmocka_unit_test(test_calls),
 	};
 

@@ -133,11 +133,61 @@ static void test_reads_without_waits(void **state)
 	run_end(&r);
 }
 
+/* Steps of a call at each of two lines and work of the host's own between the second and the next
+ * step's first; by a thread that runs no lines the first one, `apart` us ahead of the program's. */
+static const struct finding *between(struct run *r, bool library, double apart)
+{
+	static struct model_frame frames[LINES + 1] = {{.python = true, .line = 10, .hash = 1},
+	                                               {.python = true, .line = 20, .hash = 1},
+	                                               {.python = true, .line = 10, .hash = 1}};
+
+	run_start(r);
+	with_lines(r, 0, 0);
+	for (size_t i = 0; i < LINES; i++) {
+		sites[i].frames = &frames[i];
+		sites[i].frame_count = 1;
+	}
+	sites[START_UP].thread = library ? "python3" : NULL;
+	for (int i = 0; i < 100; i++) {
+		double at = i * 1000.0;
+		struct call_event *a = run_copy_back(r, FREE, at, 2);
+		a->thread = library ? 1 : 2;
+		a->site = START_UP + 1;
+		a = run_launch(r, FREE, at + apart, 2);
+		a->thread = 2;
+		a->site = LOOP + 1;
+	}
+	run_idle(r, TF_IDLE_OUTSIDE, 900);
+	return run_finding(r, "host-starves-gpu");
+}
+
+static void test_between_two_lines(void **state)
+{
+	struct run r;
+
+	const struct finding *f = between(&r, false, 20);
+	assert_true(f->ahead);
+	assert_int_equal(f->since->line, 20);
+	assert_int_equal(f->until->line, 10);
+	run_end(&r);
+	f = between(&r, true, 20);
+	assert_string_equal(f->site->thread, "python3");
+	assert_int_equal(f->since->line, 20);
+	assert_int_equal(f->until->line, 20);
+	run_end(&r);
+	f = between(&r, true, 300); /* what the program calls next is far behind */
+	assert_true(f->ahead && !f->since && !f->until);
+	run_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(test_known_calls),         cmocka_unit_test(test_most_was_before),
-	        cmocka_unit_test(test_most_is_judged),      cmocka_unit_test(test_no_calls),
+	        cmocka_unit_test(test_between_two_lines),
+	        cmocka_unit_test(test_known_calls),
+	        cmocka_unit_test(test_most_was_before),
+	        cmocka_unit_test(test_most_is_judged),
+	        cmocka_unit_test(test_no_calls),
 	        cmocka_unit_test(test_reads_without_waits),
 	};
 
