@@ -601,9 +601,10 @@ const char *advice_of_copies(enum verdict_copy_way way, enum framework framework
 	        [FRAMEWORK_CUPY] = "cupyx.empty_pinned memory",
 	        [FRAMEWORK_NUMBA] = "cuda.pinned_array memory",
 	};
-	const char *one = way == COPY_WAY_PINNED                                ? pinned[framework]
-	                  : way == COPY_WAY_BESIDE && framework != FRAMEWORK_JAX ? "copies beside kernels"
-	                                                                         : NULL;
+	const char *one = way == COPY_WAY_PINNED ? pinned[framework]
+	                  : way == COPY_WAY_BESIDE && framework != FRAMEWORK_JAX
+	                          ? "copies beside kernels"
+	                          : NULL;
 
 	return one ? one : advice_of_class(VERDICT_COPY, framework);
 }

@@ -196,8 +196,7 @@ static char *change_text(const struct verdict *v, const struct verdict_input *in
 	char *more = elsewhere(v, in, cls);
 	char *text = alloc_format("%s %s %%%s, and %s would save about %s %%", words[cls].part,
 	                          unit_percent(part, part_of(in, cls), in->window), more,
-	                          change_of(in, cls),
-	                          unit_percent(saved, gain, 1));
+	                          change_of(in, cls), unit_percent(saved, gain, 1));
 
 	free(more);
 	return text;
