@@ -698,6 +698,41 @@ static void test_streams_of_an_unknown_device(void **state)
 	assert_true(isnan(m.gpu.streams[0].overlapped));
 }
 
+/* A copy that the timeline lets last until a late wait: the streams' copies together take what the
+ * copies' and sets' classes do, the ones where a piece took longest less; the device as seen. */
+static void test_a_stretched_copy(void **state)
+{
+	struct tf_stream *s = tf_entry(&made.map, &made_header(&made)->streams, 0, sizeof(*s));
+	struct tf_device_time *d =
+	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+
+	read_made();
+	double all = m.gpu.copies.total / m.gpu.copies.known +
+	             (m.totals.sets ? m.gpu.sets.total / m.gpu.sets.known : 0),
+	       busy = m.gpu.busy.busy, others = 0;
+	size_t streams = m.gpu.stream_count;
+	assert_true(all > 0);
+	for (size_t i = 1; i < streams; i++)
+		others += m.gpu.streams[i].copy_ns;
+	assert_true(others < all);
+	model_free(&m);
+	s->copies = s->copies ? s->copies : 1;
+	s->copy_ticks = 30000000; /* 15 ms */
+	s->overlapped_ticks = 30000000;
+	d->total.copies = d->total.busy;
+	read_made();
+	double sum = 0;
+	for (size_t i = 0; i < streams; i++) {
+		sum += m.gpu.streams[i].copy_ns;
+		assert_true(m.gpu.streams[i].overlapped <= m.gpu.streams[i].copy_ns);
+	}
+	assert_near(sum, all, 1e-3);
+	assert_near(m.gpu.busy.copies, all, 1e-3);
+	assert_true(m.gpu.busy.possible <= m.gpu.busy.copies);
+	assert_true(m.gpu.busy.overlap <= m.gpu.busy.possible);
+	assert_near(m.gpu.busy.busy, busy, 0);
+}
+
 /* What cannot be told from nothing is no 0. */
 static void test_time_too_short_to_tell(void **state)
 {
@@ -800,6 +835,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_doubtful, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_a_stretched_copy, setup, teardown),
 	        cmocka_unit_test(test_time_too_short_to_tell),
 	        cmocka_unit_test_setup_teardown(test_kind_of_gpu, setup, teardown),
 	};
