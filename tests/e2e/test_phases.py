@@ -156,6 +156,23 @@ def test_tables_of_what_is_judged(recording):
     assert '%start: % of the 51' in ' '.join(report(path, '--phase', 'start', '--section', 'host').split())
 
 
+def test_findings_name_what_is_judged(recording):
+    """Their shares are of the loop, and say so; of the whole run they are of the steady time. A gain is told once."""
+    path = recording[1]
+    told = {}
+    for words in 'loop 1', 'loop 2', 'all':
+        found = as_json(path, '--phase', words)['findings']
+        told[words] = ' '.join(finding['evidence'] for finding in found)
+        for finding in found:
+            predicted = finding['predicted_speedup'] is not None
+            assert not (predicted and 'would shorten' in finding['evidence']), finding
+            assert predicted or 'The speed-up is' not in finding['evidence'], finding
+    for words in 'loop 1', 'loop 2':
+        assert not re.search('window|steady time', told[words]), told[words]
+    assert re.search("host's time in the loop, and the GPU idles because of the host for an estimated \\S+ % of the loop", told['loop 1'])
+    assert 'steady time' in told['all'] and 'in the loop' not in told['all']
+
+
 def test_a_run_without_steps(tmp_path):
     p = subprocess.run([BUILD / 'tests/e2e/crowd', '1', '3'], env=environment(tmp_path), cwd=tmp_path, timeout=60)
     assert p.returncode == 0

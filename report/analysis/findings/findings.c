@@ -195,6 +195,18 @@ static void advise(struct finding *f, enum framework framework)
 	f->brief = advice_of(f->advice, framework)->brief;
 }
 
+/* The evidence with the end that goes with what is predicted. */
+static void end_evidence(struct finding *f)
+{
+	const char *end = isfinite(f->speedup) ? f->predicted : f->unpredicted;
+
+	if (end && f->evidence)
+		alloc_append(&f->evidence, "%s", end);
+	free(f->predicted);
+	free(f->unpredicted);
+	f->predicted = f->unpredicted = NULL;
+}
+
 void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,
                    struct whatifs *whatifs)
 {
@@ -223,10 +235,13 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		                    .speedup_high = NAN};
 		if (!k->find(&context, &f)) {
 			free(f.evidence);
+			free(f.predicted);
+			free(f.unpredicted);
 			continue;
 		}
 		advise(&f, framework);
 		predict(whatifs, &context, k, &f);
+		end_evidence(&f);
 		if (!f.place)
 			finding_find_site(&context, &k->calls, &f);
 		ALLOC_ROOM(to->items, to->count);
@@ -237,7 +252,8 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		to->of_class[i].id = verdict_names[i];
 		finding_find_site(&context, &class_calls[i], &to->of_class[i]);
 	}
-	/* XLA waits outside CUDA for what it reads: the copies that bring it are all there is. */
+	/* XLA waits outside CUDA for what it reads: the copies that bring it are all there
+	 * is. */
 	if (!to->of_class[VERDICT_SYNC].place)
 		finding_find_site(&context, &reads, &to->of_class[VERDICT_SYNC]);
 	if (to->count)

@@ -35,6 +35,9 @@ struct finding {
 	enum finding_severity severity;
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
+	/* While it is made: the evidence's end, where its gain is predicted, and where not, so that
+	 * there is one figure of a gain. */
+	char *predicted, *unpredicted;
 	const char *kernel; /* the one it is about, of the model; NULL = none */
 	/* The line of code that most of it comes from, or where `ahead` comes before, of the model;
 	 * NULL = not known. And its share of what all lines have that are known: of the calls'

@@ -109,10 +109,10 @@ bool detect_pageable_async_copy(const struct finding_context *s, struct finding 
 	char *waited = waited_text(&calls);
 	char *text = alloc_format(
 	        "%llu of %llu asynchronous copies between host and device are of pageable memory, "
-	        "%s in all; the host spends %s in these calls, %s %% of its steady time.%s",
+	        "%s in all; the host spends %s in these calls, %s %% of its %s.%s",
 	        (unsigned long long)all.count, (unsigned long long)async,
 	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
-	        unit_percent(share, calls.ns, whole), waited);
+	        unit_percent(share, calls.ns, whole), steady_whose(s), waited);
 	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
 	free(waited);
 	/* Where pinning gains something by what a library does around these copies, it is told. */
@@ -215,11 +215,11 @@ bool detect_many_small_copies(const struct finding_context *s, struct finding *f
 	char *text = alloc_format(
 	        "%llu copies of %s on average%s came in rows of %s: one direction, one stream, "
 	        "no other work and no wait between them. Each takes the host %s; all but the first "
-	        "of each row "
-	        "take %s %% of its steady time.",
+	        "of each row take %s %% of its %s.",
 	        (unsigned long long)sum.copies, unit_bytes(bytes, sum.bytes / behind),
 	        steady_span(s, span), unit_count(row, (double)sum.copies / (double)sum.rows),
-	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held));
+	        unit_time_apart(each, sum.api / behind), unit_percent(share, sum.api, s->held),
+	        steady_whose(s));
 	return finding_tell(
 	        f, steady_stake(finding_share(s, fmax(sum.api, sum.gpu)), steady_kernels(s)), text);
 }

@@ -91,10 +91,10 @@ bool detect_copy_back_and_forth(const struct finding_context *s, struct finding 
 	char *text = alloc_format(
 	        "%llu times%s, %s, memory was copied to the host and from there back to where it "
 	        "came "
-	        "from, %s each way on average; that takes %s%s %% of the steady time%s.",
+	        "from, %s each way on average; that takes %s%s %% of %s%s.",
 	        (unsigned long long)trips.count, steady_span(s, span), rate,
 	        unit_bytes(bytes, (double)trips.bytes / (double)trips.count), who,
-	        unit_percent(share, fmin(trips.ns, s->held), s->held), how);
+	        unit_percent(share, fmin(trips.ns, s->held), s->held), steady_base(s), how);
 	free(rate);
 	return finding_tell(f, steady_stake(finding_share(s, trips.ns), steady_kernels(s)), text);
 }
@@ -220,9 +220,10 @@ bool detect_copy_not_overlapped(const struct finding_context *s, struct finding 
 	double exposed = fmin(busy - running, t.all / each);
 	char *why = overlap_text(&s->m->gpu.busy, &t);
 	char *text = alloc_format(
-	        "For %s %% of the steady window the GPU copied while no kernel ran, and for %s %% "
-	        "it ran kernels (%s); %s.",
-	        unit_percent(alone, exposed, s->held), unit_percent(kernels, running, s->held),
+	        "For %s %% of %s the GPU copied while no kernel ran, and for %s %% it ran kernels "
+	        "(%s); %s.",
+	        unit_percent(alone, exposed, s->held), steady_base(s),
+	        unit_percent(kernels, running, s->held),
 	        s->m->gpu.estimated ? "estimated" : "measured", why);
 	free(why);
 	return finding_tell(f, finding_share(s, fmin(exposed, busy - longest)), text) &&

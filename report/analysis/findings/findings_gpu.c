@@ -98,11 +98,12 @@ bool detect_exposed_communication(const struct finding_context *s, struct findin
 		return false;
 	char *late = late_rank(m, k->name);
 	char *text = alloc_format(
-	        "Communication ran alone for %s%s, %s %% of the window and %s %% of the time that "
-	        "the GPU was busy; most of it is %s, %llu launches of %s each.%s",
+	        "Communication ran alone for %s%s, %s %% of %s and %s %% of the time that the GPU "
+	        "was busy; most of it is %s, %llu launches of %s each.%s",
 	        finding_estimated(s), unit_time_apart(alone, b->comm),
-	        unit_percent(share, b->comm, b->window), unit_percent(busy, b->comm, b->busy),
-	        k->name, (unsigned long long)k->launches, unit_time_apart(mean, k->gpu.mean), late);
+	        unit_percent(share, b->comm, b->window), finding_base(s),
+	        unit_percent(busy, b->comm, b->busy), k->name, (unsigned long long)k->launches,
+	        unit_time_apart(mean, k->gpu.mean), late);
 	free(late);
 	return finding_tell(f, b->comm / b->window, text);
 }
@@ -152,11 +153,11 @@ bool detect_low_occupancy(const struct finding_context *s, struct finding *f)
 		return false;
 	const struct model_shape *h = &worst->most;
 	char *text = alloc_format(
-	        "%s runs for %s%s %% of the window. Of its blocks (%u x %u x %u threads, %u "
-	        "registers a thread, %s of shared memory) %u fit a multiprocessor: %s %% of its "
+	        "%s runs for %s%s %% of %s. Of its blocks (%u x %u x %u threads, %u registers a "
+	        "thread, %s of shared memory) %u fit a multiprocessor: %s %% of its "
 	        "%u warps.",
-	        worst->name, finding_estimated(s), unit_percent(share, most, 1), h->block[0],
-	        h->block[1], h->block[2], h->registers,
+	        worst->name, finding_estimated(s), unit_percent(share, most, 1), finding_base(s),
+	        h->block[0], h->block[1], h->block[2], h->registers,
 	        unit_bytes(shared, (double)h->shared_bytes + h->static_shared), h->blocks_per_sm,
 	        unit_percent(percent, shape_occupancy(h), 1), h->warps_per_sm);
 	return finding_is(f, most >= FINDING_HIGH ? SEVERITY_MEDIUM : SEVERITY_LOW, most, text);
@@ -216,10 +217,13 @@ bool detect_dominant_kernel(const struct finding_context *s, struct finding *f)
 	if (alone && s->verdict->cls != VERDICT_GPU) /* what limits it says more */
 		return false;
 	char *text = alloc_format(
-	        "%s takes %s%s, %s %% of the GPU's time in kernels and graphs. Twice as fast, it "
-	        "would shorten the window by some %s %%.",
-	        top->name, finding_estimated(s), unit_time_apart(total, top->gpu.total),
-	        unit_percent(share, top->gpu.total, all), unit_percent(gain, saved, 1));
+	        "%s takes %s%s%s%s, %s %% of the GPU's time in kernels and graphs.", top->name,
+	        finding_estimated(s), unit_time_apart(total, top->gpu.total),
+	        m->phase ? " of " : "", m->phase ? finding_base(s) : "",
+	        unit_percent(share, top->gpu.total, all));
+	f->predicted = alloc_string(" The speed-up is that of this kernel twice as fast.");
+	f->unpredicted = alloc_format(" Twice as fast, it would shorten %s by some %s %%.",
+	                              finding_base(s), unit_percent(gain, saved, 1));
 	f->kernel = top->name;
 	if (alone)
 		return finding_is(f, SEVERITY_INFO, saved, text);

@@ -61,11 +61,11 @@ bool detect_graph_reinstantiated(const struct finding_context *s, struct finding
 	char *text = alloc_format(
 	        "%llu graphs were instantiated and %llu updated%s, %s, for %llu graph launches. To "
 	        "capture, instantiate or update takes the host %s each, a launch %s; the former is "
-	        "%s %% of its steady time.",
+	        "%s %% of its %s.",
 	        (unsigned long long)m.made, (unsigned long long)m.updated, steady_span(s, span),
 	        rate, (unsigned long long)m.launches, unit_time_apart(each, m.ns / made),
 	        unit_time_apart(launch, m.launching / (double)m.launches),
-	        unit_percent(share, m.ns, s->held));
+	        unit_percent(share, m.ns, s->held), steady_whose(s));
 	free(rate);
 	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
 }
@@ -80,14 +80,15 @@ bool detect_graph_instantiation_dominates(const struct finding_context *s, struc
 
 	if (!is_habit(s, &m) || !(times >= ONCE) || !(m.ns > m.launching))
 		return false;
-	char *text = alloc_format(
-	        "%llu graphs were instantiated and %llu updated%s, each for %s "
-	        "launches. To capture, "
-	        "instantiate or update takes the host %s each, its launches %s; "
-	        "the former is %s %% "
-	        "of its steady time.",
-	        (unsigned long long)m.made, (unsigned long long)m.updated, steady_span(s, span),
-	        unit_count(per_graph, times), unit_time_apart(each, m.ns / made),
-	        unit_time_apart(launch, m.launching / made), unit_percent(share, m.ns, s->held));
+	char *text = alloc_format("%llu graphs were instantiated and %llu updated%s, each for %s "
+	                          "launches. To capture, "
+	                          "instantiate or update takes the host %s each, its launches %s; "
+	                          "the former is %s %% "
+	                          "of its %s.",
+	                          (unsigned long long)m.made, (unsigned long long)m.updated,
+	                          steady_span(s, span), unit_count(per_graph, times),
+	                          unit_time_apart(each, m.ns / made),
+	                          unit_time_apart(launch, m.launching / made),
+	                          unit_percent(share, m.ns, s->held), steady_whose(s));
 	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
 }

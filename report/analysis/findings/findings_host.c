@@ -179,7 +179,7 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
 	struct gaps g = detect_gaps(s);
-	/* The timeline, of the whole window, and the recent calls must both say so. */
+	/* The timeline, of all that is judged, and the recent calls must both say so. */
 	double idle =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
 	/* What goes with a graph of the launches around it is their cost. */
@@ -198,10 +198,9 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	const struct call_log_thread *t = &s->h->threads[g.thread];
 	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f);
 	char *text = alloc_format(
-	        "The GPU had nothing to do for %s%s %% of the steady time while thread %s (%llu) "
-	        "was outside CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at "
-	        "most.%s",
-	        finding_estimated(s), unit_percent(share, idle, 1), t->name,
+	        "The GPU had nothing to do for %s%s %% of %s while thread %s (%llu) was outside "
+	        "CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at most.%s",
+	        finding_estimated(s), unit_percent(share, idle, 1), steady_base(s), t->name,
 	        (unsigned long long)t->tid, others, g.most.count, rate,
 	        unit_time_apart(mean, g.most.idle / (double)g.most.count), longest[0], longest[1],
 	        longest[2], made);
@@ -262,9 +261,9 @@ bool detect_polling(const struct finding_context *s, struct finding *f)
 	        fmin(1, fmax(ns / s->window, finding_known(finding_share(s, time_in_loops(s)))));
 	char *text = alloc_format(
 	        "%.0f questions, %.0f for each piece of work, most of them %s (%llu); they take %s "
-	        "in all, and the loops around them %s %% of the steady time of a core.",
+	        "in all, and the loops around them %s %% of a core's %s.",
 	        asked, asked / pieces, most->name, (unsigned long long)most->calls,
-	        unit_time_apart(inside, ns), unit_percent(share, took, 1));
+	        unit_time_apart(inside, ns), unit_percent(share, took, 1), steady_whose(s));
 	if (took < FINDING_LEAST) {
 		free(text);
 		return false;

@@ -156,6 +156,12 @@ finder detect_launch_contention, detect_host_starved_of_cpu;
 /* The shares of the steady window in which the GPU had work, or ran kernels; NaN = not known. */
 double steady_busy(const struct finding_context *s);
 double steady_kernels(const struct finding_context *s);
+/* What a share is of, as its sentence calls it: the phase that is judged ("the loop"), else "the
+ * window", or where that is the window without start-up and tear-down, "the steady time". */
+const char *finding_base(const struct finding_context *s);
+const char *steady_base(const struct finding_context *s);
+/* The same of somebody's: "the host's time in the loop", "its steady time". */
+const char *steady_whose(const struct finding_context *s);
 /* What is left to gain of `share` where that much of the window is used anyhow (NaN = unknown). */
 double steady_stake(double share, double used);
 /*

@@ -170,12 +170,12 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	     *fused = fused_text(s), *launch = launch_text(s, longer);
 	if (!longer)
 		f->title = "The GPU runs dry between the launches of short kernels";
-	char *text = alloc_format(
-	        "%llu launches, %s; %s and the GPU runs %s%s each; "
-	        "the GPU idled for %s %% of the steady window while the host launched.%s%s%s",
-	        (unsigned long long)m->totals.launches, rate, launch, finding_estimated(s),
-	        unit_time_apart(each, m->gpu.launched.mean), unit_percent(share, spent, s->window),
-	        repeats, steps, fused);
+	char *text = alloc_format("%llu launches, %s; %s and the GPU runs %s%s each; "
+	                          "the GPU idled for %s %% of %s while the host launched.%s%s%s",
+	                          (unsigned long long)m->totals.launches, rate, launch,
+	                          finding_estimated(s), unit_time_apart(each, m->gpu.launched.mean),
+	                          unit_percent(share, spent, s->window), steady_base(s), repeats,
+	                          steps, fused);
 	free(rate);
 	free(launch);
 	free(repeats);
@@ -194,8 +194,8 @@ bool detect_launch_queue_full(const struct finding_context *s, struct finding *f
 	if (!(s->window > 0) || full < FINDING_MEDIUM * s->window)
 		return false;
 	char *text = alloc_format(
-	        "%s of launch calls, %s %% of the steady window, were spent waiting for a place in "
-	        "the launch queue (some 1000 entries): the host is ahead of the GPU.",
-	        unit_time_apart(time, full), unit_percent(share, full, s->window));
+	        "%s of launch calls, %s %% of %s, were spent waiting for a place in the launch "
+	        "queue (some 1000 entries): the host is ahead of the GPU.",
+	        unit_time_apart(time, full), unit_percent(share, full, s->window), steady_base(s));
 	return finding_is(f, SEVERITY_INFO, full / s->window, text);
 }

@@ -108,10 +108,11 @@ bool detect_alloc_churn(const struct finding_context *s, struct finding *f)
 	char *text = alloc_format(
 	        "%llu allocations%s, %s, are of a size that was freed before (most often %s). They "
 	        "take the host %s and the frees, which may wait for the GPU, %s: %s %% of its "
-	        "steady time.",
+	        "%s.",
 	        (unsigned long long)c.again, steady_span(s, span), rate,
 	        unit_bytes(bytes, (double)c.bytes), unit_time_apart(alloc, c.alloc),
-	        unit_time_apart(release, c.release), unit_percent(share, ns, s->held));
+	        unit_time_apart(release, c.release), unit_percent(share, ns, s->held),
+	        steady_whose(s));
 	free(rate);
 	return finding_tell(f, steady_stake(finding_share(s, ns), steady_busy(s)), text);
 }

@@ -34,10 +34,11 @@ bool detect_module_load_in_loop(const struct finding_context *s, struct finding 
 	char *rate = finding_rate(s, (double)loads);
 	char *text = alloc_format("%llu modules were loaded%s, %s, %s each; with looking up and "
 	                          "unloading that takes the "
-	                          "host %s, %s %% of its steady time.",
+	                          "host %s, %s %% of its %s.",
 	                          (unsigned long long)loads, steady_span(s, span), rate,
 	                          unit_time_apart(each, loading / (double)loads),
-	                          unit_time_apart(time, ns), unit_percent(share, ns, s->held));
+	                          unit_time_apart(time, ns), unit_percent(share, ns, s->held),
+	                          steady_whose(s));
 	free(rate);
 	return finding_tell(f, steady_stake(finding_share(s, ns), steady_busy(s)), text);
 }
@@ -93,10 +94,10 @@ bool detect_first_launch_cost(const struct finding_context *s, struct finding *f
 	        "%llu launches after the first tenth of the steady state were the first of their "
 	        "kernel in their thread; they take %s each where others take %s, %s more in all, "
 	        "%s "
-	        "%% of the host's steady time. What waits for them is late by that much.",
+	        "%% of the host's %s. What waits for them is late by that much.",
 	        (unsigned long long)firsts, unit_time_apart(each, mean),
 	        unit_time_apart(other, usual), unit_time_apart(sum, ns),
-	        unit_percent(share, ns, s->held));
+	        unit_percent(share, ns, s->held), steady_whose(s));
 	/* Few of all launches, yet each a request that is late: told however small the share. */
 	return finding_tell(f, finding_share(s, ns), text) ||
 	       finding_is(f, SEVERITY_INFO, f->share, f->evidence);

@@ -74,9 +74,9 @@ bool detect_device_sync(const struct finding_context *s, struct finding *f)
 	char *text = alloc_format(
 	        "Of %zu waits for the whole device %zu came after work in one stream alone and "
 	        "took %s (median); the others took %s. Waiting for one stream there, too, would "
-	        "save up to %s %% of the steady time.",
+	        "save up to %s %% of %s.",
 	        all, d.single_count, unit_time_apart(one, usual), unit_time_apart(several, middle),
-	        unit_percent(share, longer, s->held));
+	        unit_percent(share, longer, s->held), steady_base(s));
 	return finding_tell(f, finding_share(s, longer), text) && f->share >= FINDING_MEDIUM;
 }
 

@@ -41,10 +41,10 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
 	        "%llu waits, %s, one for every %s pieces of work; they take %s %% of the host's "
-	        "steady time, and the GPU idles because of the host for %s%s %% of the window.",
+	        "%s, and the GPU idles because of the host for %s%s %% of %s.",
 	        (unsigned long long)turns, rate, unit_count(pieces, each),
-	        unit_percent(waits, t->ns, s->held), finding_estimated(s),
-	        unit_percent(share, idle, 1));
+	        unit_percent(waits, t->ns, s->held), steady_whose(s), finding_estimated(s),
+	        unit_percent(share, idle, 1), steady_base(s));
 	free(rate);
 	return finding_tell(f, fmin(finding_share(s, t->ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
@@ -134,11 +134,12 @@ bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 	if (count < FEW_WAITS || !(middle >= SHORT_LOOK))
 		return false;
 	char *text = alloc_format(
-	        "After %zu waits (%s %% of the host's steady time) the GPU had nothing left to do; "
-	        "each time the host then worked outside CUDA, for %s (median), %s %% of the steady "
-	        "time, before it gave the GPU more. Of all waiting %s %% was for no work at all.",
-	        count, unit_percent(waited, e.waited, s->held), unit_time_apart(each, middle),
-	        unit_percent(outside, sum, s->held),
+	        "After %zu waits (%s %% of the host's %s) the GPU had nothing left to do; each "
+	        "time "
+	        "the host then worked outside CUDA, for %s (median), %s %% of %s, before it gave "
+	        "the GPU more. Of all waiting %s %% was for no work at all.",
+	        count, unit_percent(waited, e.waited, s->held), steady_whose(s),
+	        unit_time_apart(each, middle), unit_percent(outside, sum, s->held), steady_base(s),
 	        unit_percent(wasted, host->sync_wasted, host->sync_useful + host->sync_wasted));
 	return finding_tell(f, fmin(finding_share(s, sum), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
@@ -216,9 +217,9 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	char *rate = finding_rate(s, (double)all.count);
 	char *text = alloc_format(
 	        "%llu calls (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
-	        "the steady time, and the GPU idles because of the host for %s %% of the window.",
+	        "%s, and the GPU idles because of the host for %s %% of it.",
 	        (unsigned long long)all.count, rate, all.call, (unsigned long long)all.most,
-	        finding_estimated(s), unit_percent(share, all.ns, s->held),
+	        finding_estimated(s), unit_percent(share, all.ns, s->held), steady_base(s),
 	        unit_percent(gpu, idle, 1));
 	free(rate);
 	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&

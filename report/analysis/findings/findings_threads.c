@@ -263,9 +263,9 @@ static char *starved_text(const struct finding_context *s, double idle)
 	                         : alloc_format("The %u threads that give", threads);
 	char *waited =
 	        isnan(wait) ? alloc_format("What threads waited for a CPU is not known")
-	                    : alloc_format("%s the GPU its work waited for a CPU for %s %% of the "
-	                                   "steady time (%s%s)",
-	                                   who, unit_percent(share, wait, 1),
+	                    : alloc_format("%s the GPU its work waited for a CPU for %s %% of %s "
+	                                   "(%s%s)",
+	                                   who, unit_percent(share, wait, 1), steady_base(s),
 	                                   unit_time_apart(time, wait * steady),
 	                                   threads == 1 ? "" : " each");
 	char *idled = isnan(idle)

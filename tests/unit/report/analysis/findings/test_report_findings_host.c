@@ -188,7 +188,7 @@ static void test_polling(void **state)
 		for (int k = 0; k < 90; k++)
 			run_call(&r, SPY_CLASS_QUERY, i * 1000.0 + 10 + k * 10, 10)->result = 600;
 	}
-	run_has(&r, "polling", 0.9, "the loops around them 90.0 % of the steady time of a core");
+	run_has(&r, "polling", 0.9, "the loops around them 90.0 % of a core's steady time");
 	assert_int_equal(run_finding(&r, "polling")->severity, SEVERITY_MEDIUM);
 	/* The GPU is at work when the answer is "not ready", whatever the estimates are. */
 	run_idle(&r, TF_IDLE_OUTSIDE, 500);

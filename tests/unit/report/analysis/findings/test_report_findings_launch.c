@@ -85,7 +85,7 @@ static void test_idle_of_two_devices(void **state)
 	short_launches(&r, 100, 2);
 	run_idle(&r, TF_IDLE_LAUNCH, 160);
 	r.m.gpu.busy.window = 2000 * MS;
-	run_has(&r, "many-short-launches", 0.08, "idled for 8.0 % of the steady window");
+	run_has(&r, "many-short-launches", 0.08, "idled for 8.0 % of the steady time");
 	run_idle(&r, TF_IDLE_LAUNCH, 80);
 	r.m.gpu.busy.window = 2000 * MS;
 	run_has_not(&r, "many-short-launches");
