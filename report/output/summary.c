@@ -18,6 +18,12 @@
 /* Share of a loop: a warming up that takes less is not told. */
 #define WARM_TOLD 0.04
 
+/* Of the number of alike parts in a step: so far it may be below a whole one, and that of it below
+ * or above. */
+#define PARTS_BELOW      0.05
+#define PARTS_BELOW_EACH 0.0025
+#define PARTS_ABOVE_EACH 0.002
+
 static const char *const sentences[VERDICT_CLASSES] = {
         [VERDICT_GPU] = "the GPU has work nearly all the time, so only its own work can gain",
         [VERDICT_LAUNCH] = "the GPU idles while the host issues many short launches one by one",
@@ -307,8 +313,48 @@ char *summary_warm(const struct analysis *a, const struct model_phase *loop)
 	if (a->of->phase != loop || !(warm > WARM_TOLD * loop->time / parts) || !(steps >= 1))
 		return alloc_string("");
 	unit_time_apart(time, warm);
-	return steps < 1.5 ? alloc_format(" after the first, which took %s", time)
-	                   : alloc_format(" after the first %.0f, which took %s", steps, time);
+	return steps < 1.5 ? alloc_format(" (the first, %s, left out)", time)
+	                   : alloc_format(" (the first %.0f, %s, left out)", steps, time);
+}
+
+/* Whether it is so near to a whole number: below, as where a few of many steps lack one, or above.
+ */
+static bool is_whole(double n)
+{
+	return n - rint(n) >= -(PARTS_BELOW + PARTS_BELOW_EACH * n) &&
+	       n - rint(n) <= PARTS_ABOVE_EACH * n;
+}
+
+/* How many times a step that ends with a wait or a copy holds what repeats within it, by kernels or
+ * graphs; 0 = no whole number of times. */
+static double parts_of(const struct model_loop *l)
+{
+	const struct model_level *step = &l->levels[l->step_level];
+
+	if (step->cls != SPY_CLASS_SYNC && step->cls != SPY_CLASS_COPY)
+		return 0;
+	double parts = 0, nearest = INFINITY;
+	for (unsigned i = 0; i < l->step_level; i++) {
+		const struct model_level *v = &l->levels[i];
+		double n = step->events / v->events, off = fabs(n - rint(n));
+		bool work = v->cls == SPY_CLASS_LAUNCH || v->cls == SPY_CLASS_GRAPH_LAUNCH;
+		if (!work || !(n > 1.5) || !is_whole(n) || off >= nearest)
+			continue;
+		nearest = off;
+		parts = rint(n);
+	}
+	return parts;
+}
+
+char *summary_parts(const struct model *m, const struct model_phase *loop, double step)
+{
+	double parts = loop->found && loop->threads <= 1 ? parts_of(&m->loops[loop->source]) : 0;
+	char time[UNIT_BYTES];
+
+	if (!(parts > 1) || !(step > 0))
+		return alloc_string("");
+	return alloc_format(", each of %.0f alike parts of %s", parts,
+	                    unit_time_apart(time, step / parts));
 }
 
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)

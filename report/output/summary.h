@@ -49,9 +49,14 @@ void summary_gaps(struct summary *s, const struct model *m);
 double summary_step(const struct model_phase *loop);
 /* The same without the steps of its warming up, where the loop is what is judged. */
 double summary_step_judged(const struct analysis *a, const struct model_phase *loop);
-/* " after the first 480, which took 365 ms": of the judged loop, those that warm up, where they
+/* " (the first 480, 365 ms, left out)": of the judged loop, those that warm up, where they
  * take a part of it that shows, or "" (free it). */
 char *summary_warm(const struct analysis *a, const struct model_phase *loop);
+
+/* ", each of 20 alike parts of 9.07 ms": of a loop whose step was found and holds so many times
+ * what repeats within it, as of a program that waits in each 20th of its own steps; or "" (free
+ * it). `step`: ns. */
+char *summary_parts(const struct model *m, const struct model_phase *loop, double step);
 
 /* "2.54 to 2.90 ms"; "0.40, up to 2.90 ms" from 0 on, without the mean where that is nothing;
  * "about 2.90 ms" where `low` is not known, so that `high` is the mean (free it): of times in ns.

@@ -80,17 +80,18 @@ void out_page_loop(const struct model *m, const struct analysis *a, struct text_
 	                        ? alloc_format(" in %zu threads side by side, one every %s",
 	                                       p->threads, unit_time_apart(every, step_of(p)))
 	                        : alloc_string("");
-	char *warm = summary_warm(a, p);
+	char *warm = summary_warm(a, p), *parts = summary_parts(m, p, summary_step_judged(a, p));
 	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s%s%s, %s in all, %s %% of this run of %s; "
+	                 "%s%llu steps of %s%s%s%s, %s in all, %s %% of this run of %s; "
 	                 "start-up %s%s",
 	                 which, (unsigned long long)p->steps,
-	                 unit_time_apart(step, summary_step_judged(a, p)), threads, warm,
+	                 unit_time_apart(step, summary_step_judged(a, p)), threads, warm, parts,
 	                 unit_time_apart(time, time_of(p)),
 	                 unit_percent(share, time_of(p), m->wall), unit_time_apart(wall, m->wall),
 	                 unit_time_apart(startup, model_phase_startup(m)),
 	                 whole ? "; judged is the whole run" : "");
 	free(warm);
+	free(parts);
 	free(which);
 	free(threads);
 	if (!whole)

@@ -213,12 +213,14 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                                  : alloc_string("");
 	char *beside = p->threads > 1 ? alloc_format(" in %zu threads side by side", p->threads)
 	                              : alloc_string("");
-	char *warm = summary_warm(r->a, p);
-	text_layout_fact(page, "loop", "%s%llu steps of %s%s%s, %s %% of the run's %s; start-up %s",
-	                 which, (unsigned long long)p->steps, unit_time_apart(step, r->s->step),
-	                 beside, warm, unit_percent(share, time, m->wall), wall,
+	char *warm = summary_warm(r->a, p), *parts = summary_parts(m, p, r->s->step);
+	text_layout_fact(page, "loop",
+	                 "%s%llu steps of %s%s%s%s, %s %% of the run's %s; start-up %s", which,
+	                 (unsigned long long)p->steps, unit_time_apart(step, r->s->step), beside,
+	                 warm, parts, unit_percent(share, time, m->wall), wall,
 	                 unit_time_apart(until, r->s->startup));
 	free(warm);
+	free(parts);
 	free(beside);
 	free(which);
 }
@@ -279,7 +281,7 @@ static void more(const struct screen_report *r, struct text_layout *page)
 	    path[strcspn(path, " '\"\\$`&;|<>()*?")] == 0)
 		text_layout_fact(page, "more:", "%s %s", all, path);
 	else /* without a name it would be the newest recording of the folder */
-		text_layout_fact(page, "more:", "%s, and what was named here", all);
+		text_layout_fact(page, "more:", "%s FILE, with what was named here", all);
 }
 
 /* ---- together ---- */

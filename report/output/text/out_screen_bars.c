@@ -182,14 +182,13 @@ static void legend(struct part *parts, size_t count, double whole, size_t column
 	qsort(parts, count, sizeof(*parts), by_time);
 	for (size_t i = 0; i < count && parts[i].ns >= PART_LEAST * whole; i++) {
 		char *text = explained(&parts[i], whole);
-		bool fits = strlen(line) + 2 + strlen(text) <= room;
+		bool fits = strlen(line) + 2 + strlen(text) < room; /* a comma may follow */
 		if (!fits && !parts[i].cells) {
 			free(text);
 			break;
 		}
 		if (!fits) {
-			if (strlen(line) < room)
-				alloc_append(&line, ",");
+			alloc_append(&line, ",");
 			put_legend(page, columns, under, first, line);
 			line[0] = 0;
 			first = false;

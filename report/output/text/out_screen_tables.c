@@ -101,7 +101,7 @@ static void put_narrow(const char *what, const char *range, size_t number, bool 
                        struct text_layout *page)
 {
 	size_t taken = CHANGE_INDENT + text_width(what) + strlen(range);
-	bool both = page->width > taken;
+	bool both = page->width > taken + 1; /* two blanks between them */
 	char *fit = text_fit(what, page->width - CHANGE_INDENT);
 
 	fprintf(page->to, "%2zu %s%s%*s%s%s%s\n", number, fit, both ? "" : "\n",

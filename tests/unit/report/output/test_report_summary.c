@@ -37,12 +37,40 @@ static void test_warming_up(void **state)
 	struct model m = {.phase = &loop, .host_window = 1041e6, .phase_steps = 1440};
 	struct analysis a = {.of = &m};
 
-	assert_range(summary_warm(&a, &loop), " after the first 480, which took 365 ms");
+	assert_range(summary_warm(&a, &loop), " (the first 480, 365 ms, left out)");
 	assert_near(summary_step_judged(&a, &loop), 722.9e3, 1e-3);
 	m.host_window = 1380e6;
 	assert_range(summary_warm(&a, &loop), "");
 	m.phase = NULL;
 	assert_range(summary_warm(&a, &loop), "");
+}
+
+/* Of a step that ends with a wait, and holds so many times what repeats within it. */
+static void test_alike_parts(void **state)
+{
+	struct model_loop loop = {.level_count = 2, .step_level = 1};
+	struct model_level *part = &loop.levels[0], *step = &loop.levels[1];
+	struct model_phase p = {.found = true, .threads = 1};
+	struct model m = {.loops = &loop, .loop_count = 1};
+
+	*part = (struct model_level){.cls = SPY_CLASS_LAUNCH, .events = 14.13};
+	*step = (struct model_level){.cls = SPY_CLASS_SYNC, .events = 282};
+	assert_range(summary_parts(&m, &p, 180e6), ", each of 20 alike parts of 9.00 ms");
+	part->events = 13.7; /* 20.6: not so many times */
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	part->events = 280;
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	part->events = 141;
+	assert_range(summary_parts(&m, &p, 180e6), ", each of 2 alike parts of 90.0 ms");
+	part->cls = SPY_CLASS_COPY;
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	part->cls = step->cls = SPY_CLASS_LAUNCH; /* a layer of a network is no part that matters */
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	step->cls = SPY_CLASS_COPY;
+	p.threads = 2;
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	p = (struct model_phase){.threads = 1}; /* by ranges */
+	assert_range(summary_parts(&m, &p, 180e6), "");
 }
 
 /* A number stays with its unit, and no line begins with a per cent sign. */
@@ -206,6 +234,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_ranges),
 	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_alike_parts),
 	        cmocka_unit_test(test_what_is_not_parted),
 	        cmocka_unit_test(test_names_alike),
 	        cmocka_unit_test(test_many_names_alike),

@@ -42,9 +42,10 @@ static void test_pageable_that_waits(void **state)
 
 	steady_start(&s); /* by its bytes: 1000 us are not for 20 of them, but 50 may be */
 	reads(&s, 20, SPY_DIR_DTOH, 20, 1000);
-	steady_expect(&s, "pageable-async-copy",
-	              "of its time in the loop. Of that 95.0 % is waiting for work that the GPU had "
-	              "before, which pinned memory does not take away.");
+	steady_expect(
+	        &s, "pageable-async-copy",
+	        "of its time in the loop. Of that 95.0 % is waiting for work that the GPU had "
+	        "before, which pinned memory does not take away.");
 	steady_start(&s); /* what is left is not worth telling */
 	reads(&s, 20, SPY_DIR_DTOH, 20, 20000);
 	steady_expect(&s, "pageable-async-copy", NULL);
