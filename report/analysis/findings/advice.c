@@ -75,6 +75,26 @@ static const struct row rows[] = {
                    "at each call), made once; copy with stream= and cuda.pinned_array, and "
                    "rarely",
                    "device arrays made once; pinned_array and stream= to copy"}}},
+        {"implicit-read", /* such calls copy results to the host */
+         {[FRAMEWORK_NONE] = {"read results later, or rarely: cudaMemcpyAsync to pinned memory, "
+                              "and one wait where the data is needed",
+                              "read results rarely; cudaMemcpyAsync, pinned memory"},
+          [FRAMEWORK_PYTORCH] =
+                  {"keep results on the device, fetch them rarely; non_blocking=True to pinned "
+                   "memory, and a torch.cuda.Event waited for before they are read",
+                   "keep results on the device, fetch them rarely"},
+          [FRAMEWORK_JAX] =
+                  {"keep results on the device: no float(), numpy.asarray() or print of an "
+                   "array in the loop; read them rarely, after copy_to_host_async()",
+                   "keep results on the device, read them rarely"},
+          [FRAMEWORK_CUPY] = {"keep results on the device; fetch them rarely, by "
+                              "array.get(out=..., blocking=False) to memory of "
+                              "cupyx.empty_pinned",
+                              "keep results on the device; .get(out=pinned) rarely"},
+          [FRAMEWORK_NUMBA] =
+                  {"keep results in device arrays, copy_to_host() rarely; with stream= and a "
+                   "cuda.pinned_array it does not wait",
+                   "results stay in device arrays; copy_to_host() rarely"}}},
         {"legacy-stream-serializes",
          {[FRAMEWORK_NONE] = {"make streams with cudaStreamNonBlocking, or compile with "
                               "--default-stream per-thread",
@@ -109,6 +129,28 @@ static const struct row rows[] = {
                    "and begins its jax.device_put; what NumPy does, in the jitted function; "
                    "profile the Python code (py-spy)",
                    "less Python a step (py-spy shows it), device_put ahead"},
+          [FRAMEWORK_CUPY] =
+                  {"do that work once, in another thread, or with CuPy on the device; launch "
+                   "first, as kernels run meanwhile; profile the Python code (py-spy)",
+                   "less Python a step (py-spy shows it), or do it in CuPy"},
+          [FRAMEWORK_NUMBA] =
+                  {"do that work once, in another thread, or in a kernel; launch first, as "
+                   "kernels run meanwhile; fewer launches and arguments, each is Python; "
+                   "profile it (py-spy)",
+                   "less Python a step (py-spy shows it), or do it in a kernel"}}},
+        {"host-work", /* the same where steps upload next to nothing: no loader, no device_put */
+         {[FRAMEWORK_NONE] =
+                  {"do that work once, in another thread, or while the GPU works: launch "
+                   "first",
+                   "do the host's work once, or while the GPU works"},
+          [FRAMEWORK_PYTORCH] =
+                  {"do that work once, in another thread, or while the GPU works: launch "
+                   "first; profile the Python code (py-spy)",
+                   "less Python a step (py-spy shows it)"},
+          [FRAMEWORK_JAX] =
+                  {"do that work once, or in the jitted function; profile the Python code "
+                   "(py-spy)",
+                   "less Python a step (py-spy shows it), or do it in jit"},
           [FRAMEWORK_CUPY] =
                   {"do that work once, in another thread, or with CuPy on the device; launch "
                    "first, as kernels run meanwhile; profile the Python code (py-spy)",
@@ -334,6 +376,23 @@ static const struct row rows[] = {
                   {"make the host's arrays by cuda.pinned_array, and copy with stream=: "
                    "d.copy_to_device(host, stream=stream)",
                    "host arrays by cuda.pinned_array; copy with stream="}}},
+        {"pageable-to-host", /* most of these bytes go to the host, which reads them */
+         {[FRAMEWORK_NONE] = {"copy to memory of cudaMallocHost, or pinned once with "
+                              "cudaHostRegister, and wait for an event before it is read",
+                              "copy to pinned memory, wait for an event, then read"},
+          [FRAMEWORK_PYTORCH] =
+                  {"copy_(..., non_blocking=True) to a tensor of torch.empty(..., "
+                   "pin_memory=True), and wait for a torch.cuda.Event before it is read: until "
+                   "then it holds old numbers",
+                   "copy_() to a pinned tensor; an event before it is read"},
+          [FRAMEWORK_JAX] = {"result.copy_to_host_async(), and read it later; read results rarely",
+                             "copy_to_host_async(), and read results later"},
+          [FRAMEWORK_CUPY] = {"array.get(out=host, stream=..., blocking=False) to memory of "
+                              "cupyx.empty_pinned, and stream.synchronize() before it is read",
+                              ".get(out=pinned, blocking=False); wait, then read"},
+          [FRAMEWORK_NUMBA] = {"copy_to_host(host, stream=stream) to a cuda.pinned_array, and "
+                               "stream.synchronize() before it is read",
+                               "copy_to_host(pinned, stream=); wait, then read"}}},
         {"many-small-copies",
          {[FRAMEWORK_NONE] =
                   {"pack them into one pinned buffer and send that with one cudaMemcpyAsync; "

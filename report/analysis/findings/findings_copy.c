@@ -60,6 +60,17 @@ struct pageable_calls { /* API time, ns: all of it, and what of it was waiting *
 	double ns, waited;
 };
 
+/* Whether most of the pageable bytes go to the host. */
+static bool mostly_to_host(const struct model *m)
+{
+	double bytes[SPY_DIR_COUNT] = {0};
+
+	for (size_t i = 0; i < m->copy_count; i++)
+		if (m->copies[i].async && m->copies[i].memory == SPY_MEM_PAGEABLE)
+			bytes[m->copies[i].direction] += (double)m->copies[i].bytes;
+	return bytes[SPY_DIR_DTOH] > bytes[SPY_DIR_HTOD];
+}
+
 static struct pageable_calls pageable_calls(const struct finding_context *s)
 {
 	struct pageable_calls sum = {0};
@@ -113,6 +124,8 @@ bool detect_pageable_async_copy(const struct finding_context *s, struct finding 
 	        (unsigned long long)all.count, (unsigned long long)async,
 	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
 	        unit_percent(share, calls.ns, whole), steady_whose(s), waited);
+	if (mostly_to_host(s->m))
+		f->advice = "pageable-to-host";
 	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
 	free(waited);
 	/* Where pinning gains something by what a library does around these copies, it is told. */

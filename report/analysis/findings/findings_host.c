@@ -171,6 +171,21 @@ static char *tell_compiling(const struct finding_context *s, const struct gaps *
 	                    unit_percent(share, made, idle), g->loads);
 }
 
+/* Of a step (bytes): with less to the device it is no loader's batch that comes late. */
+#define UPLOADS_LEAST 4096.0
+
+static bool uploads(const struct finding_context *s)
+{
+	double bytes = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->kind == TF_WORK_COPY && a->direction == SPY_DIR_HTOD && !a->result)
+			bytes += (double)a->bytes;
+	}
+	return bytes >= UPLOADS_LEAST * fmax(1, s->steps);
+}
+
 bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
 	const struct model_gpu_busy *b = &s->m->gpu.busy;
@@ -190,6 +205,8 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	}
 	finding_find_line_ahead(s, g.ends, g.end_count, g.thread, f);
 	free(g.ends);
+	if (!uploads(s))
+		f->advice = "host-work";
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.most.longest[i]);
 	if (g.others)

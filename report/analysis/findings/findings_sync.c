@@ -150,6 +150,7 @@ bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 struct implicit {
 	uint64_t count, most; /* of all calls; of the call that waits longest in all */
 	double ns, most_ns;
+	double reads_ns; /* of `ns`: copies to the host */
 	const char *call;
 };
 
@@ -188,6 +189,8 @@ static struct implicit detect_implicit(const struct finding_context *s)
 			continue;
 		all.count++;
 		all.ns += ns;
+		if (a->kind == TF_WORK_COPY && a->direction == SPY_DIR_DTOH)
+			all.reads_ns += ns;
 		sums[a->call].count++;
 		sums[a->call].ns += ns;
 	}
@@ -214,6 +217,8 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	if (all.count < FEW_WAITS || !all.call ||
 	    (double)pieces_of(s) / (double)all.count > FEW_PIECES)
 		return false;
+	if (all.reads_ns > all.ns / 2)
+		f->advice = "implicit-read";
 	char *rate = finding_rate(s, (double)all.count);
 	char *text = alloc_format(
 	        "%llu calls (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "

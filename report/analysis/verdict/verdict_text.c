@@ -184,8 +184,9 @@ static char *elsewhere(const struct verdict *v, const struct verdict_input *in,
 		return alloc_string(" in CUDA, else until another thread has read a result");
 	if (cls != VERDICT_LAUNCH || !(in->between > in->launch))
 		return alloc_string("");
+	/* By a replay of recent calls: of all that is judged it is no more than what is outside. */
 	return alloc_format(", outside CUDA between launches %s %%",
-	                    unit_percent(between, in->between, in->window));
+	                    unit_percent(between, fmin(in->between, in->outside), in->window));
 }
 
 /* "launching 83.0 %, and a graph or fewer launches would save about 70.1 %" (free it) */

@@ -8,7 +8,9 @@
 #include "tests/unit/report/analysis/findings/findings_fixture.h"
 
 static const char *const ids[] = {"host-starves-gpu", "compiling",           "pageable-async-copy",
-                                  "alloc-churn",      "many-short-launches", "sync-every-step"};
+                                  "alloc-churn",      "many-short-launches", "sync-every-step",
+                                  "host-work",        "pageable-to-host",    "implicit-read",
+                                  "full-power"};
 
 static void test_each_framework_has_its_words(void **state)
 {

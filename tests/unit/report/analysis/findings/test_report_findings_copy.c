@@ -25,6 +25,27 @@ static void test_pageable(void **state)
 	steady_expect(&s, "pageable-async-copy", NULL);
 }
 
+static void expect_advice(enum spy_direction direction, const char *advice)
+{
+	struct steady s;
+
+	steady_start(&s);
+	for (unsigned i = 0; i < 20; i++)
+		steady_copy(&s, s.copy, direction, SPY_MEM_PAGEABLE, MIB, 0x1000, 0x7000, 100);
+	steady_read(&s);
+	const struct finding *f = steady_finding(&s, "pageable-async-copy");
+	assert_non_null(f);
+	assert_string_equal(f->advice, advice);
+	steady_end(&s);
+}
+
+/* What goes to the host must be waited for before it is read. */
+static void test_the_way_of_pageable_bytes(void **state)
+{
+	expect_advice(SPY_DIR_HTOD, "pageable-async-copy");
+	expect_advice(SPY_DIR_DTOH, "pageable-to-host");
+}
+
 static void reads(struct steady *s, unsigned count, enum spy_direction direction, uint64_t bytes,
                   double us)
 {
@@ -299,6 +320,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_pageable),
 	        cmocka_unit_test(test_pageable_little),
+	        cmocka_unit_test(test_the_way_of_pageable_bytes),
 	        cmocka_unit_test(test_pageable_that_waits),
 	        cmocka_unit_test(test_pageable_without_history),
 	        cmocka_unit_test(test_small),

@@ -12,6 +12,26 @@ static void starving(struct run *r, double gpu_us)
 	run_idle(r, TF_IDLE_OUTSIDE, 690);
 }
 
+/* A loader's batch comes late where steps upload something; else there is no loader to be told of.
+ */
+static void test_host_starves_with_uploads(void **state)
+{
+	static const char *const advice[] = {"host-work", "host-work", "host-starves-gpu"};
+
+	for (int i = 0; i < 3; i++) {
+		struct run r;
+		starving(&r, 300);
+		r.m.steps.source = STEPS_FOUND;
+		r.m.steps.duration.mean = 10 * 1e6; /* 100 in a second */
+		struct call_event *a = run_copy_back(&r, FREE, 1000.0 * STEPS - 50, 3);
+		a->direction = i ? SPY_DIR_HTOD : SPY_DIR_DTOH;
+		a->bytes = i == 1 ? 399999 : 1 << 20;
+		run_idle(&r, TF_IDLE_OUTSIDE, 690);
+		assert_string_equal(run_finding(&r, "host-starves-gpu")->advice, advice[i]);
+		run_end(&r);
+	}
+}
+
 static void test_host_starves(void **state)
 {
 	struct run r;
@@ -246,6 +266,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_host_starves),
+	        cmocka_unit_test(test_host_starves_with_uploads),
 	        cmocka_unit_test(test_threads_that_starve_it_together),
 	        cmocka_unit_test(test_code_made_in_the_loop),
 	        cmocka_unit_test(test_other_gaps),

@@ -137,6 +137,7 @@ static void test_implicit_sync(void **state)
 	/* 500 us each are for the kernel, the rest of the copy is the copy. */
 	run_has(&r, "implicit-sync", 0.45, "waited for earlier work for 50.0 %");
 	assert_non_null(strstr(run_finding(&r, "implicit-sync")->evidence, "1000 calls"));
+	assert_string_equal(run_finding(&r, "implicit-sync")->advice, "implicit-read");
 	run_has_not(&r, "sync-every-step");
 	run_end(&r);
 }
