@@ -27,16 +27,20 @@ struct sums { /* over time slices: of all of them, and in the phase */
 /* ---- which time is in the phase ---- */
 
 struct slice_part {
-	double all;  /* of the slice, in the window */
-	double ends; /* before the phase's start or behind its end */
+	double all;    /* of the slice, in the window */
+	double before; /* ahead of the window's begin */
+	double behind; /* ... and behind its end */
+	double ends;   /* before the phase's start or behind its end */
 	double in;
 	double of_rest; /* in, as a share of what is not `ends` */
 };
 
-static struct slice_part part_of_slice(const struct overview *o, size_t slice,
+static struct slice_part part_of_slice(const struct overview *o, size_t slice, double window,
                                        const struct model_stretch *s, size_t count)
 {
-	struct slice_part p = {.all = phases_part(o, slice, o->window, INFINITY)};
+	struct slice_part p = {.all = phases_part(o, slice, o->window, INFINITY),
+	                       .before = phases_part(o, slice, -INFINITY, o->window),
+	                       .behind = phases_part(o, slice, o->window + window, INFINITY)};
 
 	if (!count)
 		return p;
@@ -51,17 +55,19 @@ static struct slice_part part_of_slice(const struct overview *o, size_t slice,
 
 /*
  * At a phase's ends, what of a slice lies outside took of the host what is no steady work first.
- * Where the phase alternates with others, a slice is divided by time.
+ * Where the phase alternates with others, a slice is divided by time. The slices reach beyond the
+ * window, of which the shares are.
  */
 static void add_slice(struct sums *to, const struct overview *o, size_t i,
                       const struct slice_part *p)
 {
-	double gone[TF_HOSTS] = {0};
+	double gone[TF_HOSTS] = {0}, out[TF_HOSTS] = {0};
 
 	if (o->host) {
-		phases_take(o->host[i], p->ends, gone);
+		phases_take(o->host[i], p->before + p->ends, gone);
+		phases_take(o->host[i], p->before + p->behind, out);
 		for (int k = 0; k < TF_HOSTS; k++) {
-			to->host[0][k] += o->host[i][k];
+			to->host[0][k] += o->host[i][k] - out[k];
 			to->host[1][k] += (o->host[i][k] - gone[k]) * p->of_rest;
 		}
 	}
@@ -106,7 +112,7 @@ static void add_part(struct view *v, struct sums *to, const struct model_stretch
 	struct view_slices cpu = {0};
 
 	for (size_t i = 0; i < p->overview.count; i++) {
-		struct slice_part part = part_of_slice(&p->overview, i, s, count);
+		struct slice_part part = part_of_slice(&p->overview, i, p->window, s, count);
 		add_slice(to, &p->overview, i, &part);
 		add_slice_of_calls(&cpu, &p->overview, i, &part);
 	}

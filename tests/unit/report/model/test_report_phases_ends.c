@@ -92,6 +92,32 @@ static void test_the_first_of_few_steps(void **state)
 	}
 }
 
+/* The slices reach from load to exit, the shares are of the window: 300 ms of imports ahead of it
+ * and 100 ms behind it are no time of the loop's kind. */
+static void test_time_beyond_the_window(void **state)
+{
+	static const double one[] = {300, 600};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 60, TF_HOST_OUTSIDE, 0);
+	for (int i = 60; i < 90; i++)
+		slices(&r, 0, i, i + 1, i % 2 ? TF_HOST_OUTSIDE : TF_HOST_LAUNCH, 0.5);
+	slices(&r, 0, 90, 100, TF_HOST_OUTSIDE, 0);
+	add_up(&r);
+	r.process[0].overview.window = 300 * MS;
+	r.process[0].window = r.m.window = r.m.host_window = r.m.host.alive = 600 * MS;
+	r.m.host.outside = 450 * MS; /* in the window */
+	loop(&r, 0, 1, "k", one, 1);
+	finish(&r);
+	struct model *v = model_view(&r.m, r.m.phases.main);
+	assert_near(v->host_window, 300 * MS, 1e-6);
+	assert_near(v->host.launch_api, 150 * MS, 1e-6);
+	assert_near(v->host.outside, 150 * MS, 1e-6);
+	model_view_free(v);
+	end(&r);
+}
+
 /* The first steps load code and choose algorithms: those that take far longer than others are not
  * judged; a later one is. */
 static void test_first_steps(void **state)
@@ -405,6 +431,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_warming_up),
+	        cmocka_unit_test(test_time_beyond_the_window),
 	        cmocka_unit_test(test_the_first_of_few_steps),
 	        cmocka_unit_test(test_steps_that_allocate),
 	        cmocka_unit_test(test_first_steps),
