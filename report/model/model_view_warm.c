@@ -228,7 +228,8 @@ struct model_stretch *view_settled(const struct model *m, const struct model_pha
 		from = start;
 	if (many)
 		from = warm_until(m, p, part->process, from, half);
-	*warm = from > part->start ? steps_before(m, p, part->process, from) : 0;
+	/* Less than a nanosecond is what sums are rounded by. */
+	*warm = from > part->start + 1 ? steps_before(m, p, part->process, from) : 0;
 	*count = 0;
 	for (size_t i = 0; i < part->stretch_count; i++) {
 		struct model_stretch s = part->stretches[i];
