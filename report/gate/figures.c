@@ -181,26 +181,55 @@ static char *run_of(const struct model *m)
 	return p && p->run_id && *p->run_id && !p->run_id_from ? alloc_string(p->run_id) : NULL;
 }
 
+/* The word at *at, without the quotes that a blank in it needs, or NULL (free it); *at goes behind
+ * it. */
+static char *next_word(const char **at)
+{
+	bool quoted = **at == '\'';
+	const char *from = *at + quoted;
+	size_t bytes = strcspn(from, quoted ? "'" : " ");
+
+	if (!bytes)
+		return NULL;
+	*at = from + bytes + (quoted && from[bytes]);
+	*at += strspn(*at, " ");
+	return alloc_copy(from, bytes);
+}
+
+/* python, python3, python3.12, python3.13t. */
+static bool is_python(const char *base)
+{
+	const char *version = base + 6;
+
+	return !strncmp(base, "python", 6) && !version[strspn(version, "0123456789.dt")];
+}
+
+/* Of an interpreter's options: those with a value as a word of its own, and the one that is the
+ * program. */
+static bool takes_value(const char *option)
+{
+	return !strcmp(option, "-W") || !strcmp(option, "-X");
+}
+
 static char *program_of(const struct model *m)
 {
-	const char *word = m->process_count == 1 ? m->processes[0].command : NULL;
-	bool python = false;
+	const char *at = m->process_count == 1 ? m->processes[0].command : NULL;
+	char *word = at ? next_word(&at) : NULL, *name;
 
-	while (word && *word) {
-		size_t bytes = strcspn(word, " ");
-		char *text = alloc_copy(word, bytes);
-		const char *base = file_base_name(text);
-		bool option = python && *text == '-';
-		if (!option && (python || strncmp(base, "python", 6) != 0)) {
-			char *name = alloc_string(base);
-			free(text);
-			return name;
-		}
-		python = true;
-		free(text);
-		word += bytes + strspn(word + bytes, " ");
+	if (word && is_python(file_base_name(word))) {
+		do {
+			bool skip = takes_value(word), code = !strcmp(word, "-c");
+			free(word);
+			word = code ? NULL : next_word(&at);
+			if (skip && word) {
+				free(word);
+				word = next_word(&at);
+			}
+		} while (word && *word == '-');
 	}
-	return NULL;
+	name = word ? alloc_string(file_base_name(word)) : NULL;
+	free(word);
+	return name;
 }
 
 void figures_take(struct figures *f, const struct model *m, const struct analysis *a)

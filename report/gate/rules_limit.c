@@ -148,12 +148,12 @@ static bool parse_word(struct rule_parser *p)
 bool rule_holds_always(const struct rule *r)
 {
 	bool share = r->metric->kind == METRIC_SHARE;
+	double least = r->relative ? -100 : 0, most = !share ? INFINITY : r->relative ? 100 : 1;
 
-	if (r->select != SELECT_RUN || r->word)
+	if (r->select != SELECT_RUN || r->word || (r->relative && !r->percent))
 		return false;
-	if (r->relative)
-		return r->percent && !share && r->op == OP_GE && r->value <= -100;
-	return (r->op == OP_GE && r->value <= 0) || (share && r->op == OP_LE && r->value >= 1);
+	return (r->op == OP_GE && r->value <= least) || (r->op == OP_GT && r->value < least) ||
+	       (r->op == OP_LE && r->value >= most) || (r->op == OP_LT && r->value > most);
 }
 
 bool rule_parse_limit(struct rule_parser *p)

@@ -26,7 +26,8 @@ static void say_if_one_run(const struct run_set *s)
 
 static bool of_other_programs(const struct figures *a, const struct figures *b)
 {
-	return a->program && b->program && strcmp(a->program, b->program) != 0;
+	return a->program && *a->program && b->program && *b->program &&
+	       strcmp(a->program, b->program) != 0;
 }
 
 static void say_if_other_program(const struct run_set *s)

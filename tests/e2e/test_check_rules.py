@@ -147,7 +147,8 @@ def test_error_in_a_file(runs, tmp_path):
         assert p.stderr.startswith(f'cudaspy: {config}:3:{3 + column}: ') and part in p.stderr.splitlines()[0], rule
 
 
-@pytest.mark.parametrize('rule', ['launches >= 0', 'launches >= -100%', 'gpu_busy_share <= 100%',
+@pytest.mark.parametrize('rule', ['launches >= 0', 'launches >= -100%', 'launches > -101%', 'gpu_busy_share <= 100%',
+                                  'gpu_busy_share < 101%', 'gpu_busy_share >= -100%',
                                   'launch_p50_ns >= 0us', 'loop.launches >= 0'])
 def test_a_rule_that_no_run_fails_is_said(rule, runs):
     p = cudaspy('check', '--baseline', runs(), '--limit', rule, runs(repeat=1))
@@ -155,7 +156,7 @@ def test_a_rule_that_no_run_fails_is_said(rule, runs):
 
 
 @pytest.mark.parametrize('rule', ['launches >= 1', 'launches > 0', 'launches >= -99%', 'launches <= 0', 'gpu_busy_share <= 99%',
-                                  'gpu_busy_share >= -100%', 'launches >= -5', 'launches > -1', 'kernel "nothing" launches >= 0', 'verdict != gpu-bound'])
+                                  'gpu_busy_share >= -99%', 'gpu_busy_share < 100%', 'launches > -100%', 'launches >= -5', 'launches > -1', 'kernel "nothing" launches >= 0', 'verdict != gpu-bound'])
 def test_other_rules_are_judged_without_a_word(rule, runs):
     assert 'no run can fail' not in cudaspy('check', '--baseline', runs(), '--limit', rule, runs(repeat=1)).stderr
 

@@ -99,10 +99,10 @@ static char *devices(const struct model *m)
 	               : alloc_format("%s and %zu other devices", name, p->device_count - 1);
 }
 
-/* A command line without the folders of its program. */
+/* A command line without the folders of its program; whole where that is in quotes. */
 static const char *program_of(const char *command)
 {
-	size_t n = strcspn(command, " ");
+	size_t n = *command == '\'' ? 0 : strcspn(command, " ");
 
 	while (n && command[n - 1] != '/')
 		n--;

@@ -346,6 +346,41 @@ static void test_a_range_that_never_opened(void **state)
 	}
 }
 
+/* What is named is the script, not an option's value nor the interpreter. */
+static void test_the_program(void **state)
+{
+	static const struct {
+		const char *command;
+		size_t bytes;
+		const char *program;
+	} runs[] = {
+#define RUN(command, program) {command, sizeof(command) - 1, program}
+	        RUN("./train", "train"),
+	        RUN("python3\0train.py\0-W", "train.py"),
+	        RUN("/usr/bin/python3.12\0-W\0ignore\0-u\0/a/b.py", "b.py"),
+	        RUN("python\0-X\0dev\0-m\0pkg.train", "pkg.train"),
+	        RUN("python3\0-c\0print()", NULL),
+	        RUN("./python_sim\0x", "python_sim"),
+	        RUN("/my project/vadd\0--size=3", "vadd"),
+	        RUN("python3", NULL),
+#undef RUN
+	};
+
+	for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++) {
+		struct model m;
+		struct figures f;
+		made_header(&made)->command = made_string(&made, runs[i].command, runs[i].bytes);
+		assert_true(render_model(&m, made.map.base, made_bytes(&made)));
+		render_figures(&f, &m);
+		if (runs[i].program)
+			assert_string_equal(f.program, runs[i].program);
+		else
+			assert_null(f.program);
+		figures_free(&f);
+		model_free(&m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -361,6 +396,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_records_that_are_no_calls, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_ended, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_said, set_up, tear_down),
+	        cmocka_unit_test_setup_teardown(test_the_program, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_figures_say_so, set_up, tear_down),
 	        cmocka_unit_test_setup_teardown(test_a_range_that_never_opened, set_up, tear_down),
 	};
