@@ -137,7 +137,7 @@ def test_what_the_screen_says(record):
     assert re.search(r'^ 1 wait every few steps, or for the step before +[\d.]+ \w* ?to [\d.]+ us$', text, flags=re.M)
     assert re.search(r'^   at sample\.h:\d+ in \w+: cudaStreamSynchronize$', text, flags=re.M)
     assert re.search(r'^ +[\d.]+ +[\d.]+ms .*\bstep$', text, flags=re.M)
-    assert re.search(r'^own cost +\S+ % of the loop, a helper [\d.]+ m?s on another core; lost: none$', text, flags=re.M)
+    assert re.search(r'^own cost +\S+ % of the loop, a helper [\d.]+ m?s on another core; lost: none', text, flags=re.M)
 
 
 def test_calls_have_the_names_that_programs_give_them(record):
@@ -435,3 +435,11 @@ def test_a_pager_that_ends_early(record, tmp_path):
     text, status = on_terminal('report', '--all', record('sync_every_step'), PAGER=path)
     assert status == 0 and len(text.splitlines()) == 1
     assert SHIM.exists()
+
+
+@pytest.mark.parametrize('name', ['#a', '-x', '~a', 'a{1,2}', 'a[1]', 'a!b', 'a b', "a'b"])
+def test_the_last_line_is_no_other_command_to_a_shell(record, tmp_path, name):
+    """It names the recording, or says that the name is to be given."""
+    (tmp_path / f'{name}.cudaspy').write_bytes(record('vector_add').read_bytes())
+    p = subprocess.run([REPORTER, 'report', '--', f'{name}.cudaspy'], cwd=tmp_path, stdout=subprocess.PIPE, universal_newlines=True, check=True)
+    assert p.stdout.splitlines()[-1] == 'more:       cudaspy report --all FILE, as named here'

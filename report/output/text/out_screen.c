@@ -266,10 +266,22 @@ static void recording(const struct screen_report *r, struct text_layout *page)
 	        : m->lost       ? alloc_format("%s %% of the records",
 	                                       unit_percent(share, (double)m->lost, (double)m->written))
 	                        : alloc_string("none");
-	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s", own,
-	                 unit_time_apart(collector, m->collector), lost);
+	char *much = model_own_judged_warning(m, r->a->of);
+	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s", own,
+	                 unit_time_apart(collector, m->collector), lost,
+	                 much ? "; the cost is too high: CUDASPY_BUDGET lowers it" : "");
+	free(much);
 	free(lost);
 	free(own);
+}
+
+/* A shell takes the name as it stands. */
+static bool is_plain(const char *name)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	                            "_./+,:=@%-";
+
+	return *name != '-' && name[strspn(name, plain)] == 0;
 }
 
 static void more(const struct screen_report *r, struct text_layout *page)
@@ -278,10 +290,10 @@ static void more(const struct screen_report *r, struct text_layout *page)
 	const char *path = r->m->process_count == 1 ? r->m->processes[0].path : NULL;
 
 	if (path && sizeof(all) + text_width(path) + TEXT_LAYOUT_LABEL <= page->width &&
-	    path[strcspn(path, " '\"\\$`&;|<>()*?")] == 0)
+	    is_plain(path))
 		text_layout_fact(page, "more:", "%s %s", all, path);
 	else /* without a name it would be the newest recording of the folder */
-		text_layout_fact(page, "more:", "%s FILE, with what was named here", all);
+		text_layout_fact(page, "more:", "%s FILE, as named here", all);
 }
 
 /* ---- together ---- */

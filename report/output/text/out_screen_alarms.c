@@ -78,7 +78,7 @@ static void state_alarms(const struct model *m, struct alarms *to)
 
 void out_screen_alarms(const struct screen_report *r, struct text_layout *page)
 {
-	const struct model *m = r->m, *of = r->a->of;
+	const struct model *m = r->m;
 	struct environment_anomalies anomalies;
 	char share[UNIT_BYTES];
 	struct alarms to = {.page = page};
@@ -98,10 +98,6 @@ void out_screen_alarms(const struct screen_report *r, struct text_layout *page)
 	if (m->own_warning)
 		alarm_of(&to, "own cost", "cudaspy took %s %% of a thread's time; that is too much",
 		         unit_percent(share, m->own_share, 1));
-	else if (model_own_judged(m, of) > OWN_SHARE_BUDGET)
-		alarm_of(&to, "own cost", "cudaspy took %s %% of %s; that is too much",
-		         unit_percent(share, model_own_judged(m, of), 1),
-		         of->phase ? out_page_judged(of->phase) : "the window");
 	environment_anomalies(m, &anomalies);
 	for (size_t i = 0; i < anomalies.count; i++)
 		alarm_of(&to, "environment", "%s", anomalies.texts[i]);
