@@ -309,6 +309,18 @@ static double time_of_copies(const struct model *m)
 	return sum;
 }
 
+/* Steps that warm up are in the table of steps, but not in their rate. */
+static void settle_rate(struct model *m)
+{
+	double warm = (double)m->phase->steps - m->phase_steps;
+
+	if (m->process_count != 1 || m->phase->kind != PHASE_LOOP || !(warm >= 1) ||
+	    !(m->phase_steps >= 1) || !(m->host_window > 0))
+		return;
+	m->steps.warm = warm;
+	m->steps.per_s = m->phase_steps / m->host_window * 1e9;
+}
+
 /* ---- made and freed ---- */
 
 struct model *model_view(const struct model *m, size_t phase)
@@ -353,6 +365,7 @@ struct model *model_view(const struct model *m, size_t phase)
 		model_steps_of(&v->m, phase);
 		v->own_steps = true;
 	}
+	settle_rate(&v->m);
 	return &v->m;
 }
 

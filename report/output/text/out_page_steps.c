@@ -135,11 +135,14 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	if (s->timed && s->timed < s->judged)
 		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",
 		                 (unsigned long long)s->timed);
+	char *without =
+	        s->warm >= 1 ? alloc_format(", without the first %.0f, which warm up", s->warm)
+	        : s->apart   ? alloc_string(", by the time of the whole loop: steps overlap, or "
+	                                      "the host waits or works between them")
+	                     : alloc_string("");
 	text_layout_line(page, "p99 of the duration: %s. %s steps/s%s.",
-	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s),
-	                 s->apart ? ", by the time of the whole loop: steps overlap, or the host "
-	                            "waits or works between them"
-	                          : "");
+	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s), without);
+	free(without);
 	if (o->unit_per_step > 0)
 		text_layout_line(page, "Throughput: %s units/s (%s units per step).",
 		                 plain(text, o->unit_per_step * s->per_s),
