@@ -4,6 +4,7 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/findings/findings_internal.h"
+#include "report/base/names.h"
 #include "report/base/units.h"
 #include "report/model/model_steps_within.h"
 
@@ -112,6 +113,14 @@ bool finding_is_long(const struct finding_context *s)
 bool finding_is_whole(const struct finding_context *s)
 {
 	return s->m->lost_share <= WHATIF_MOST_LOST;
+}
+
+char *finding_kernel(const char *full)
+{
+	char *brief = NULL;
+
+	name_short_all(&full, &brief, 1);
+	return brief;
 }
 
 const char *finding_estimated(const struct finding_context *s)

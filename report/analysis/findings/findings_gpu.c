@@ -152,14 +152,16 @@ bool detect_low_occupancy(const struct finding_context *s, struct finding *f)
 	if (!worst || !finding_is_long(s))
 		return false;
 	const struct model_shape *h = &worst->most;
+	char *name = finding_kernel(worst->name);
 	char *text = alloc_format(
 	        "%s runs for %s%s %% of %s. Of its blocks (%u x %u x %u threads, %u registers a "
 	        "thread, %s of shared memory) %u fit a multiprocessor: %s %% of its "
 	        "%u warps.",
-	        worst->name, finding_estimated(s), unit_percent(share, most, 1), finding_base(s),
+	        name, finding_estimated(s), unit_percent(share, most, 1), finding_base(s),
 	        h->block[0], h->block[1], h->block[2], h->registers,
 	        unit_bytes(shared, (double)h->shared_bytes + h->static_shared), h->blocks_per_sm,
 	        unit_percent(percent, shape_occupancy(h), 1), h->warps_per_sm);
+	free(name);
 	return finding_is(f, most >= FINDING_HIGH ? SEVERITY_MEDIUM : SEVERITY_LOW, most, text);
 }
 
@@ -216,11 +218,13 @@ bool detect_dominant_kernel(const struct finding_context *s, struct finding *f)
 	bool alone = top->gpu.total >= DOMINANT_ALONE * all;
 	if (alone && s->verdict->cls != VERDICT_GPU) /* what limits it says more */
 		return false;
-	char *text = alloc_format(
-	        "%s takes %s%s%s%s, %s %% of the GPU's time in kernels and graphs.", top->name,
-	        finding_estimated(s), unit_time_apart(total, top->gpu.total),
-	        m->phase ? " of " : "", m->phase ? finding_base(s) : "",
-	        unit_percent(share, top->gpu.total, all));
+	char *name = finding_kernel(top->name);
+	char *text =
+	        alloc_format("%s takes %s%s%s%s, %s %% of the GPU's time in kernels and graphs.",
+	                     name, finding_estimated(s), unit_time_apart(total, top->gpu.total),
+	                     m->phase ? " of " : "", m->phase ? finding_base(s) : "",
+	                     unit_percent(share, top->gpu.total, all));
+	free(name);
 	f->predicted = alloc_string(" The speed-up is that of this kernel twice as fast.");
 	f->unpredicted = alloc_format(" Twice as fast, it would shorten %s by some %s %%.",
 	                              finding_base(s), unit_percent(gain, saved, 1));

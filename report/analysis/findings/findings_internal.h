@@ -74,6 +74,8 @@ bool finding_is_long(const struct finding_context *s);
 bool finding_is_whole(const struct finding_context *s);
 /* "an estimated " where times on the GPU are, else "". */
 const char *finding_estimated(const struct finding_context *s);
+/* A kernel's name as tables show it: without what fills lines (free it). */
+char *finding_kernel(const char *full);
 /* The GPU idled because of the host (not for work in another stream, not for unknown reasons), as a
  * share of the steady window; NaN where that is not known. */
 double finding_idle(const struct finding_context *s);
