@@ -75,6 +75,20 @@ static const struct row rows[] = {
                    "at each call), made once; copy with stream= and cuda.pinned_array, and "
                    "rarely",
                    "device arrays made once; pinned_array and stream= to copy"}}},
+        {"reads-outside-cuda",
+         {[FRAMEWORK_NONE] = {"read results later, or rarely; launch what comes next first",
+                              "read results later, or rarely"},
+          [FRAMEWORK_PYTORCH] = {"fetch results later, or rarely; launch what comes next first",
+                                 "fetch results later, or rarely"},
+          [FRAMEWORK_JAX] =
+                  {"no float(), numpy.asarray() or print of an array between jitted calls: keep "
+                   "results on the device and read them later, or rarely; "
+                   "copy_to_host_async() begins the copy",
+                   "read results later, or rarely"},
+          [FRAMEWORK_CUPY] = {"fetch results later, or rarely; launch what comes next first",
+                              "fetch results later, or rarely"},
+          [FRAMEWORK_NUMBA] = {"fetch results later, or rarely; launch what comes next first",
+                               "fetch results later, or rarely"}}},
         {"implicit-read", /* such calls copy results to the host */
          {[FRAMEWORK_NONE] = {"read results later, or rarely: cudaMemcpyAsync to pinned memory, "
                               "and one wait where the data is needed",

@@ -230,3 +230,34 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
 }
+
+/* ---- reads-outside-cuda ---- */
+
+bool detect_reads_outside(const struct finding_context *s, struct finding *f)
+{
+	const struct verdict *v = s->verdict;
+	double bytes = 0, waits = finding_share(s, s->classes[SPY_CLASS_SYNC].ns);
+	char share[UNIT_BYTES], size[UNIT_BYTES];
+	uint64_t count = 0;
+
+	if (!v->waits_outside || !finding_is_long(s))
+		return false;
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || a->result)
+			continue;
+		count++;
+		bytes += (double)a->bytes;
+	}
+	if (count < FEW_WAITS)
+		return false;
+	char *rate = finding_rate(s, (double)count);
+	char *text = alloc_format(
+	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host (%s, "
+	        "%s on average), and the host gives the GPU more work only when another thread "
+	        "has read them.",
+	        unit_percent(share, finding_known(waits), 1), steady_base(s),
+	        (unsigned long long)count, rate, unit_bytes(size, bytes / (double)count));
+	free(rate);
+	return finding_tell(f, v->first == VERDICT_SYNC ? v->gain : v->second_gain, text);
+}

@@ -142,6 +142,31 @@ static void test_implicit_sync(void **state)
 	run_end(&r);
 }
 
+/* The verdict says that the host waits outside CUDA; the results that are copied back are told. */
+static void test_reads_outside(void **state)
+{
+	struct run r;
+
+	for (int outside = 0; outside < 2; outside++) {
+		run_start(&r);
+		r.verdict = (struct verdict){.cls = VERDICT_SYNC,
+		                             .first = VERDICT_SYNC,
+		                             .second = VERDICT_HOST,
+		                             .gain = 0.6,
+		                             .waits_outside = outside};
+		for (int i = 0; i < STEPS; i++) {
+			run_launch(&r, FREE, i * 1000.0, 100);
+			run_copy_back(&r, FREE, i * 1000.0 + 110, 5)->bytes = 8;
+		}
+		run_idle(&r, TF_IDLE_OUTSIDE, 800);
+		if (outside)
+			run_has(&r, "reads-outside-cuda", 0.6, "Calls of CUDA wait for 0.0 % of");
+		else
+			run_has_not(&r, "reads-outside-cuda");
+		run_end(&r);
+	}
+}
+
 /* Long copies that nothing was ahead of are copies; kernels of unknown length tell nothing. */
 static void test_copies_that_do_not_wait(void **state)
 {
@@ -339,6 +364,7 @@ int main(void)
 	        cmocka_unit_test(test_events),
 	        cmocka_unit_test(test_short_look),
 	        cmocka_unit_test(test_implicit_sync),
+	        cmocka_unit_test(test_reads_outside),
 	        cmocka_unit_test(test_copies_that_do_not_wait),
 	        cmocka_unit_test(test_staged_copies_end_by_their_return),
 	        cmocka_unit_test(test_frees_and_allocations),
