@@ -6,6 +6,7 @@ kernels, and 40 of evaluation that keep the GPU busy; in virtual time.
 """
 import json
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -154,6 +155,16 @@ def test_tables_of_what_is_judged(recording):
     for words in [], ['--phase', 'all']:
         assert ('%loop' in report(path, '--section', 'gpu', '--section', 'host', *words)) == (not words)
     assert '%start: % of the 51' in ' '.join(report(path, '--phase', 'start', '--section', 'host').split())
+
+
+def test_the_tables_of_several_processes_are_sums(recording, tmp_path):
+    """Of two processes the window is twice as long as the run, and the headings say why."""
+    for name in 'ab':
+        shutil.copy(recording[1], tmp_path / f'{name}.cudaspy')
+    flat = ' '.join(report(tmp_path, '--section', 'gpu', '--section', 'host').split())
+    assert 'of the windows of all devices and processes, added up' in flat and 'of the windows of all processes, added up' in flat
+    assert flat.count(' that are judged, added up as well)') == 2
+    assert 'added up' not in report(recording[1], '--section', 'gpu', '--section', 'host')
 
 
 def test_findings_name_what_is_judged(recording):

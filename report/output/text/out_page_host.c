@@ -120,8 +120,9 @@ static void merged_table(const struct model *m, const struct analysis *a, struct
 
 	out_shares_start(&shares, m, a, m->host_window, a->of->host_window);
 	char *base = out_shares_base(&shares);
-	text_layout_heading(page, "Host time%s (%%win: %% of the window, %s%s)",
+	text_layout_heading(page, "Host time%s (%%win: %% of the window%s, %s%s)",
 	                    m->thread_count > 1 ? " of the thread that feeds the GPU" : "",
+	                    m->process_count > 1 ? "s of all processes, added up" : "",
 	                    unit_time(text, m->host_window), base);
 	free(base);
 	parts_of(s, parts);

@@ -20,7 +20,8 @@ static const struct {
 void out_shares_start(struct out_shares *s, const struct model *m, const struct analysis *a,
                       double window, double judged)
 {
-	*s = (struct out_shares){.window = window, .several = m->phases.loops > 1};
+	*s = (struct out_shares){
+	        .window = window, .several = m->phases.loops > 1, .processes = m->process_count};
 	if (!a->of->phase || !(judged > 0))
 		return;
 	s->phase = a->of->phase;
@@ -42,8 +43,9 @@ char *out_shares_base(const struct out_shares *s)
 	if (!s->phase)
 		return alloc_string("");
 	char *which = out_shares_judged(s);
-	char *text = alloc_format("; %s: %% of the %s of %s that are judged",
-	                          heads[s->phase->kind].share, unit_time(time, s->judged), which);
+	char *text = alloc_format("; %s: %% of the %s of %s that are judged%s",
+	                          heads[s->phase->kind].share, unit_time(time, s->judged), which,
+	                          s->processes > 1 ? ", added up as well" : "");
 	free(which);
 	return text;
 }

@@ -15,6 +15,7 @@ struct out_shares {
 	const struct model_phase *phase; /* NULL: none is */
 	bool timed;                      /* its times too: it was asked for */
 	bool several;                    /* the run has other loops */
+	size_t processes;
 	struct text_layout_column columns[OUT_SHARES_COLUMNS];
 };
 
