@@ -251,6 +251,14 @@ bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *
 	       in->sync + in->copy < WAITS_OUTSIDE * gain * in->window;
 }
 
+double verdict_told(const struct verdict_input *in, enum verdict_class cls, double gain)
+{
+	if (!in->replayed || cls >= VERDICT_CLASSES || cls == VERDICT_COMM)
+		return gain;
+	const struct verdict_gain *r = &in->replay[cls];
+	return r->high > r->low && r->low >= 0 ? fmax(r->low, fmin(gain, r->high)) : gain;
+}
+
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs)
 {
 	struct verdict_input in = verdict_take(m);
@@ -268,6 +276,8 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 		verdict_replay(whatifs, &in);
 		*v = judge_at(&in, in.busy);
 		v->confidence = confidence(m, v, &in);
+		v->gain = verdict_told(&in, v->first, v->gain);
+		v->second_gain = verdict_told(&in, v->second, v->second_gain);
 		/* A replay is not made where too much is not known. */
 		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)
 		                                                      : NULL;

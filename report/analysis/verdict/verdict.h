@@ -80,6 +80,9 @@ struct verdict_input {
  * outside of CUDA, as a program of JAX does until another thread has read a result.
  */
 bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *in);
+/* What is told of a class' gain: as far as a replay of its changes lets it be. Copies that ran
+ * alone may tell the class, and no change of them brings all of that time. */
+double verdict_told(const struct verdict_input *in, enum verdict_class cls, double gain);
 
 /* The run, from what the model's other modules merged. */
 struct verdict_input verdict_take(const struct model *m);

@@ -148,6 +148,23 @@ static void test_waits_outside_cuda(void **state)
 	}
 }
 
+static void test_what_is_told_of_a_gain(void **state)
+{
+	struct verdict_input in = {.window = 100, .replayed = true};
+
+	in.replay[VERDICT_COPY] = (struct verdict_gain){0.53, 0.4, 0.64};
+	assert_near(verdict_told(&in, VERDICT_COPY, 0.82), 0.64, 1e-9);
+	assert_near(verdict_told(&in, VERDICT_COPY, 0.5), 0.5, 1e-9);
+	assert_near(verdict_told(&in, VERDICT_COPY, 0.2), 0.4, 1e-9);
+	assert_near(verdict_told(&in, VERDICT_COMM, 0.82), 0.82, 1e-9); /* none predicts that */
+	assert_near(verdict_told(&in, VERDICT_NONE, 0), 0, 1e-9);
+	in.replay[VERDICT_COPY] = (struct verdict_gain){0, 0, 0}; /* no change has a gain */
+	assert_near(verdict_told(&in, VERDICT_COPY, 0.1), 0.1, 1e-9);
+	in.replay[VERDICT_COPY].high = 0.64;
+	in.replayed = false;
+	assert_near(verdict_told(&in, VERDICT_COPY, 0.82), 0.82, 1e-9);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +172,7 @@ int main(void)
 	        cmocka_unit_test(test_copies_within_a_device_are_launches),
 	        cmocka_unit_test(test_copies_of_the_start_take_nothing),
 	        cmocka_unit_test(test_waits_outside_cuda),
+	        cmocka_unit_test(test_what_is_told_of_a_gain),
 	        cmocka_unit_test(test_what_lies_between_launches_is_theirs),
 	};
 
