@@ -47,9 +47,6 @@ static const struct known {
         {"implicit-sync", detect_implicit_sync, "Calls wait for the GPU that are not named so",
          WHATIF_NO_SYNC, VERDICT_SYNC,
          LINE(COPY_CALLS | ALLOC_CALLS | MODULE_CALLS, BY_API, ALL_OF_THEM)},
-        {"reads-outside-cuda", detect_reads_outside,
-         "The host waits outside CUDA until another thread has read a result", WHATIF_NO_SYNC,
-         VERDICT_SYNC, LINE(COPY_CALLS, BY_COUNT, THAT_BRING_BACK)},
         {"legacy-stream-serializes", detect_legacy_stream,
          "Work in the legacy default stream makes other streams take turns", WHATIFS,
          VERDICT_CLASSES, NO_LINE},
@@ -245,8 +242,10 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		advise(&f, framework);
 		predict(whatifs, &context, k, &f);
 		end_evidence(&f);
+		/* XLA waits outside CUDA: the copies that bring what it reads are all there is. */
+		bool outside = k->cls == VERDICT_SYNC && verdict->waits_outside;
 		if (!f.place)
-			finding_find_site(&context, &k->calls, &f);
+			finding_find_site(&context, outside ? &reads : &k->calls, &f);
 		ALLOC_ROOM(to->items, to->count);
 		to->items[to->count++] = f;
 	}
@@ -255,8 +254,6 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		to->of_class[i].id = verdict_names[i];
 		finding_find_site(&context, &class_calls[i], &to->of_class[i]);
 	}
-	/* XLA waits outside CUDA for what it reads: the copies that bring it are all there
-	 * is. */
 	if (!to->of_class[VERDICT_SYNC].place)
 		finding_find_site(&context, &reads, &to->of_class[VERDICT_SYNC]);
 	if (to->count)

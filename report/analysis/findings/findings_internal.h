@@ -139,7 +139,7 @@ void finding_find_line_ahead(const struct finding_context *c, const struct findi
                              size_t count, uint16_t thread, struct finding *f);
 
 /* findings_sync.c */
-finder detect_sync_every_step, detect_sync_too_early, detect_implicit_sync, detect_reads_outside;
+finder detect_sync_every_step, detect_sync_too_early, detect_implicit_sync;
 /* findings_streams.c */
 finder detect_device_sync, detect_legacy_stream;
 /* findings_host.c */

@@ -28,6 +28,36 @@ static uint64_t pieces_of(const struct finding_context *s)
 
 /* ---- sync-every-step ---- */
 
+/* No call waits, but the host does, outside CUDA, until another thread has read a result. */
+static bool tell_reads_outside(const struct finding_context *s, struct finding *f)
+{
+	const struct verdict *v = s->verdict;
+	double bytes = 0, waits = finding_share(s, s->classes[SPY_CLASS_SYNC].ns);
+	char share[UNIT_BYTES], size[UNIT_BYTES];
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || a->result)
+			continue;
+		count++;
+		bytes += (double)a->bytes;
+	}
+	if (count < FEW_WAITS)
+		return false;
+	f->title = "The host waits outside CUDA until another thread has read a result";
+	f->advice = "reads-outside-cuda";
+	char *rate = finding_rate(s, (double)count);
+	char *text = alloc_format(
+	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host (%s, "
+	        "%s on average), and the host gives the GPU more work only when another thread "
+	        "has read them.",
+	        unit_percent(share, finding_known(waits), 1), steady_base(s),
+	        (unsigned long long)count, rate, unit_bytes(size, bytes / (double)count));
+	free(rate);
+	return finding_tell(f, v->first == VERDICT_SYNC ? v->gain : v->second_gain, text);
+}
+
 bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], waits[UNIT_BYTES], pieces[UNIT_BYTES];
@@ -36,7 +66,11 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY,
 	       idle = finding_idle(s);
 
-	if (!finding_is_long(s) || isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
+	if (!finding_is_long(s))
+		return false;
+	if (s->verdict->waits_outside)
+		return tell_reads_outside(s, f);
+	if (isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
 		return false;
 	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
@@ -229,35 +263,4 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	free(rate);
 	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
-}
-
-/* ---- reads-outside-cuda ---- */
-
-bool detect_reads_outside(const struct finding_context *s, struct finding *f)
-{
-	const struct verdict *v = s->verdict;
-	double bytes = 0, waits = finding_share(s, s->classes[SPY_CLASS_SYNC].ns);
-	char share[UNIT_BYTES], size[UNIT_BYTES];
-	uint64_t count = 0;
-
-	if (!v->waits_outside || !finding_is_long(s))
-		return false;
-	for (size_t i = 0; i < s->count; i++) {
-		const struct call_event *a = &s->call_events[i];
-		if (a->kind != TF_WORK_COPY || a->direction != SPY_DIR_DTOH || a->result)
-			continue;
-		count++;
-		bytes += (double)a->bytes;
-	}
-	if (count < FEW_WAITS)
-		return false;
-	char *rate = finding_rate(s, (double)count);
-	char *text = alloc_format(
-	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host (%s, "
-	        "%s on average), and the host gives the GPU more work only when another thread "
-	        "has read them.",
-	        unit_percent(share, finding_known(waits), 1), steady_base(s),
-	        (unsigned long long)count, rate, unit_bytes(size, bytes / (double)count));
-	free(rate);
-	return finding_tell(f, v->first == VERDICT_SYNC ? v->gain : v->second_gain, text);
 }

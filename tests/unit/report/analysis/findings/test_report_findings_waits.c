@@ -160,9 +160,9 @@ static void test_reads_outside(void **state)
 		}
 		run_idle(&r, TF_IDLE_OUTSIDE, 800);
 		if (outside)
-			run_has(&r, "reads-outside-cuda", 0.6, "Calls of CUDA wait for 0.0 % of");
+			run_has(&r, "sync-every-step", 0.6, "Calls of CUDA wait for 0.0 % of");
 		else
-			run_has_not(&r, "reads-outside-cuda");
+			run_has_not(&r, "sync-every-step");
 		run_end(&r);
 	}
 }
