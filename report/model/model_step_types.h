@@ -83,8 +83,9 @@ struct model_steps_figures {
 	struct model_spread_of work[WORK_FIGURES];
 	uint64_t timed; /* of those judged: whose GPU time is known */
 	bool apart;     /* the loop takes longer than its steps, or does several side by side */
-	double warm;    /* first steps that warm up, which `per_s` leaves out; of a view alone */
-	double per_s; /* of the loop's time where `apart` or `warm`, else by their mean duration */
+	double per_s;   /* of the loop's time where `apart`, else by their mean duration */
+	double warm;    /* first steps that warm up; of a view alone */
+	double judged_per_s;         /* without these, by the time that is judged */
 	struct model_step *outliers; /* longest first */
 	size_t outlier_count;
 	size_t phase; /* index of the phase whose steps they are; RANGE_NONE = of none */

@@ -350,6 +350,7 @@ static void fill_steps(struct model *m, size_t phase)
 	s->apart = of && takes_longer(m, of, s->duration.mean);
 	if (s->apart)
 		s->per_s = (double)of->steps / of->time * 1e9;
+	s->judged_per_s = s->per_s;
 	if (s->source != STEPS_NONE)
 		s->confidence = confidence_of(s);
 }

@@ -318,7 +318,7 @@ static void settle_rate(struct model *m)
 	    !(m->phase_steps >= 1) || !(m->host_window > 0))
 		return;
 	m->steps.warm = warm;
-	m->steps.per_s = m->phase_steps / m->host_window * 1e9;
+	m->steps.judged_per_s = m->phase_steps / m->host_window * 1e9;
 }
 
 /* ---- made and freed ---- */

@@ -86,6 +86,8 @@ static char *range_from_nothing(double mean, const char *high)
 	if (!(mean > 0))
 		return alloc_format("up to %s", high);
 	unit_time_apart(middle, mean);
+	if (!strcmp(middle, high))
+		return alloc_format("up to %s", high);
 	size_t digits = strcspn(middle, " ");
 	bool one_unit = !strcmp(middle + digits, high + strcspn(high, " "));
 	return alloc_format("%.*s, up to %s", one_unit ? (int)digits : UNIT_BYTES, middle, high);

@@ -265,7 +265,9 @@ function gainText(c) {
 	}
 	const saved = (s) => part(1 - 1 / s);
 	const low = saved(c.low), high = saved(c.high), all = part(1);
-	const range = !known(low) || !known(high) ? 'about ' + time(saved(c.speedup)) : low < all / 1000 ? 'up to ' + time(high) : timeRange(low, high);
+	const middle = time(saved(c.speedup)), most = time(high);
+	const upTo = (middle !== most && saved(c.speedup) > 0 ? middle + ', ' : '') + 'up to ' + most;
+	const range = !known(low) || !known(high) ? 'about ' + middle : low < all / 1000 ? upTo : timeRange(low, high);
 	return 'saves ' + range + (stepTime() ? ' a step' : '');
 }
 

@@ -68,6 +68,7 @@ json_t *out_json_steps(const struct model *m, const struct out_options *o)
 	json_put(steps, "per_s", json_fraction(s->per_s));
 	json_put(steps, "units_per_s",
 	         json_fraction(o->unit_per_step > 0 ? o->unit_per_step * s->per_s : NAN));
+	json_put(steps, "judged_per_s", json_fraction(s->judged_per_s));
 	json_put(steps, "outlier_count", any ? json_count(s->outlier_count) : json_null());
 	json_put(steps, "outliers", outliers(m));
 	return steps;

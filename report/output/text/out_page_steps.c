@@ -141,11 +141,12 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 	                                      "the host waits or works between them")
 	                     : alloc_string("");
 	text_layout_line(page, "p99 of the duration: %s. %s steps/s%s.",
-	                 unit_time_apart(text, s->duration.p99), plain(more, s->per_s), without);
+	                 unit_time_apart(text, s->duration.p99), plain(more, s->judged_per_s),
+	                 without);
 	free(without);
 	if (o->unit_per_step > 0)
 		text_layout_line(page, "Throughput: %s units/s (%s units per step).",
-		                 plain(text, o->unit_per_step * s->per_s),
+		                 plain(text, o->unit_per_step * s->judged_per_s),
 		                 plain(more, o->unit_per_step));
 	outliers(m, page);
 }

@@ -85,7 +85,7 @@ static void test_the_first_of_few_steps(void **state)
 		finish(&r);
 		struct model *v = model_view(&r.m, 1);
 		assert_near(v->phase_steps, (double)runs[k].judged, 1e-6);
-		assert_near(v->steps.per_s,
+		assert_near(v->steps.judged_per_s,
 		            1e3 * (double)runs[k].judged /
 		                    (runs[k].judged < steps ? 600 - 4 * usual : 600),
 		            0.02);

@@ -19,6 +19,7 @@ static void test_ranges(void **state)
 	assert_range(summary_range(800e3, 713e3, 1.02e6), "713 us to 1.02 ms");
 	assert_range(summary_range(0, 0, 106e3), "up to 106 us");
 	assert_range(summary_range(NAN, 0, 106e3), "up to 106 us");
+	assert_range(summary_range(106e3, 0, 106e3), "up to 106 us");
 	assert_range(summary_range(2.1e6, 0, 27.5e6), "2.10, up to 27.5 ms");
 	assert_range(summary_range(439e3, -1, 7.71e6), "439 us, up to 7.71 ms");
 	assert_range(summary_range(11.1e6, NAN, 11.1e6), "about 11.1 ms");
