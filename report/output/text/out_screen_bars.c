@@ -128,23 +128,34 @@ static int by_time(const void *a, const void *b)
 	return x->ns > y->ns ? -1 : x->ns < y->ns;
 }
 
-/* Each part has the columns that it takes, rounded; the largest gives way, so that all fill the bar
- * as far as they fill the time. */
+/* The part with most columns; of equals the first. */
+static struct part *widest(struct part *parts, size_t count)
+{
+	struct part *most = &parts[0];
+
+	for (size_t i = 1; i < count; i++)
+		most = parts[i].cells > most->cells ? &parts[i] : most;
+	return most;
+}
+
+/* Each part has the columns that it takes, rounded; the widest give way, so that all fill the bar
+ * as far as they fill the time. A damaged recording may have parts that are longer than all. */
 static void share_out(struct part *parts, size_t count, double whole, size_t columns)
 {
 	double sum = 0;
-	size_t taken = 0, largest = 0;
+	size_t taken = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		parts[i].ns = parts[i].ns > 0 ? parts[i].ns : 0;
 		parts[i].cells = cells(parts[i].ns / whole, columns);
 		sum += parts[i].ns;
 		taken += parts[i].cells;
-		largest = parts[i].ns > parts[largest].ns ? i : largest;
 	}
 	size_t all = cells(sum / whole, columns);
-	parts[largest].cells += all > taken ? all - taken : 0;
-	parts[largest].cells -= taken > all ? taken - all : 0;
+	for (; taken > all; taken--)
+		widest(parts, count)->cells--;
+	if (taken < all)
+		widest(parts, count)->cells += all - taken;
 }
 
 static void put_legend(struct text_layout *page, size_t columns, bool under, bool first,
