@@ -269,7 +269,8 @@ static void recording(const struct screen_report *r, struct text_layout *page)
 	char *much = model_own_judged_warning(m, r->a->of);
 	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s", own,
 	                 unit_time_apart(collector, m->collector), lost,
-	                 much ? "; the cost is too high: CUDASPY_BUDGET lowers it" : "");
+	                 much || m->own_warning ? "; the cost is too high: CUDASPY_BUDGET lowers it"
+	                                        : "");
 	free(much);
 	free(lost);
 	free(own);

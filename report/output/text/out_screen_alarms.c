@@ -95,9 +95,6 @@ void out_screen_alarms(const struct screen_report *r, struct text_layout *page)
 	else if (m->lost)
 		alarm_of(&to, "lost", "%s %% of the records; counts and sums are exact",
 		         unit_percent(share, (double)m->lost, (double)m->written));
-	if (m->own_warning)
-		alarm_of(&to, "own cost", "cudaspy took %s %% of a thread's time; that is too much",
-		         unit_percent(share, m->own_share, 1));
 	environment_anomalies(m, &anomalies);
 	for (size_t i = 0; i < anomalies.count; i++)
 		alarm_of(&to, "environment", "%s", anomalies.texts[i]);
