@@ -147,8 +147,6 @@ char *model_own_judged_warning(const struct model *m, const struct model *of)
 	                    "program's, but without it the program is another one. "
 	                    "CUDASPY_BUDGET, CUDASPY_SITES=off and CUDASPY_GPU=off make it less.",
 	                    unit_percent(share, own, 1),
-	                    !of->phase                      ? "the window"
-	                    : of->phase->kind == PHASE_LOOP ? "the judged loop"
-	                                                    : model_phase_names[of->phase->kind],
+	                    of->phase ? model_phase_words[of->phase->kind] : "the window",
 	                    unit_percent(budget, OWN_SHARE_BUDGET, 1));
 }

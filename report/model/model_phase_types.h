@@ -29,6 +29,7 @@ struct model_stretch {     /* steps of a loop, one after the other */
 
 enum model_phase_kind { PHASE_START, PHASE_LOOP, PHASE_END };
 extern const char *const model_phase_names[];
+extern const char *const model_phase_words[]; /* in a sentence: "the loop" */
 
 struct model_phase_part { /* of one process */
 	uint32_t process;

@@ -16,6 +16,8 @@
 
 const char *const model_phase_names[] = {
         [PHASE_START] = "start", [PHASE_LOOP] = "loop", [PHASE_END] = "end"};
+const char *const model_phase_words[] = {
+        [PHASE_START] = "start-up", [PHASE_LOOP] = "the loop", [PHASE_END] = "the end"};
 
 /* ---- the rows of the run ---- */
 

@@ -372,10 +372,8 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 	                      .step = NAN,
 	                      .judged_ns = a->verdict.window,
 	                      .loop = p && p->kind == PHASE_LOOP ? p : NULL};
-	s->judged = a->phase >= m->phases.count ? "the window after start-up"
-	            : p->kind == PHASE_LOOP     ? "the loop"
-	            : p->kind == PHASE_START    ? "start-up"
-	                                        : "the end";
+	s->judged = a->phase < m->phases.count ? model_phase_words[p->kind]
+	                                       : "the window after start-up";
 	if (a->phase < m->phases.count) {
 		s->judged_ns = p->time / (double)p->part_count;
 		if (s->loop)

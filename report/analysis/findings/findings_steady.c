@@ -27,20 +27,18 @@ double steady_kernels(const struct finding_context *s)
 	return share_of(s, s->m->gpu.busy.kernels);
 }
 
-static const char *const judged[] = {
-        [PHASE_START] = "start-up", [PHASE_LOOP] = "the loop", [PHASE_END] = "the end"};
 static const char *const whose[] = {[PHASE_START] = "time in start-up",
                                     [PHASE_LOOP] = "time in the loop",
                                     [PHASE_END] = "time at the end"};
 
 const char *finding_base(const struct finding_context *s)
 {
-	return s->m->phase ? judged[s->m->phase->kind] : "the window";
+	return s->m->phase ? model_phase_words[s->m->phase->kind] : "the window";
 }
 
 const char *steady_base(const struct finding_context *s)
 {
-	return s->m->phase ? judged[s->m->phase->kind] : "the steady time";
+	return s->m->phase ? model_phase_words[s->m->phase->kind] : "the steady time";
 }
 
 const char *steady_whose(const struct finding_context *s)

@@ -19,10 +19,7 @@
 
 const char *out_page_judged(const struct model_phase *phase)
 {
-	return !phase                       ? "the window after start-up"
-	       : phase->kind == PHASE_LOOP  ? "the loop"
-	       : phase->kind == PHASE_START ? "start-up"
-	                                    : "the end";
+	return phase ? model_phase_words[phase->kind] : "the window after start-up";
 }
 
 static const struct model_phase *loop_of(const struct model *m, size_t phase)

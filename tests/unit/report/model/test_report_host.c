@@ -217,7 +217,7 @@ static void test_own_share_of_what_is_judged(void **state)
 	view.apis = &some;
 	assert_near(model_own_judged(&whole, &view), 0.055, 1e-9); /* (40 + 30 / 2) / 1000 */
 	char *warning = model_own_judged_warning(&whole, &view);
-	assert_non_null(strstr(warning, "took 5.5 % of the judged loop, where 2.0 % is the most"));
+	assert_non_null(strstr(warning, "took 5.5 % of the loop, where 2.0 % is the most"));
 	free(warning);
 	whole.own_warning = (char *)"that of the run is told";
 	assert_null(model_own_judged_warning(&whole, &view));
