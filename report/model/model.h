@@ -357,9 +357,9 @@ char *site_thread_text(const struct model_site *s);
 char *site_where(const struct model_site *s, bool functions);
 /* Where work of the host's own is that ends with a call of the site: "between the calls at
  * train.py:60 in step and :57 in put (called at :61 in step)", or, where a line is not known,
- * "ahead of train.py:57 in put" (free it). */
+ * "ahead of train.py:57 in put"; without names of functions, or the caller (free it). */
 char *site_ahead(const struct model_site *s, const struct model_frame *since,
-                 const struct model_frame *until, bool functions);
+                 const struct model_frame *until, bool functions, bool callers);
 char *site_frame_text(const struct model_frame *f, bool full);
 /* Whose code a foreign frame is: "torch", "Python", "libtorch_cuda.so" (free it). */
 char *site_frame_owner(const struct model_frame *f);

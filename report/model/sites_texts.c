@@ -169,9 +169,9 @@ static char *between(const struct model_frame *since, const struct model_frame *
 }
 
 char *site_ahead(const struct model_site *s, const struct model_frame *since,
-                 const struct model_frame *until, bool functions)
+                 const struct model_frame *until, bool functions, bool callers)
 {
-	const struct model_frame *caller = caller_of(s);
+	const struct model_frame *caller = callers ? caller_of(s) : NULL;
 	char *text;
 
 	if (since && until && !is_backward(s)) {

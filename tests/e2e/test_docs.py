@@ -398,7 +398,7 @@ def test_json_keys_that_are_printed_are_documented(printed):
 
 def test_json_keys_that_are_documented_are_printed(printed):
     printed['baseline.ranges[]'] |= printed['baseline.per_step'] # those of zero are left out
-    for place in 'since', 'until': # where the lines around a gap agree, which is by chance here
+    for place in 'since', 'until': # by chance here: test_sites_findings.py has them
         printed.setdefault(f'findings[].site.{place}', printed['sites[].after'])
     assert {p: sorted(k - printed.get(p, set())) for p, k in documented().items() if k - printed.get(p, set())} == {}
 

@@ -33,6 +33,7 @@ def test_findings_name_lines_of_what_is_judged(tmp_path):
     assert starved['ahead'] and (starved['line'], starved['function'].split('.')[-1]) == (line('loop'), 'step')
     assert starved['share'] > 0.5 and starved['measure'] == 'time outside CUDA'
     assert (starved['since']['line'], starved['until']['line']) == (line('wait'), line('loop'))
+    assert set(starved['since']) == set(starved['until']) == {'function', 'file', 'line'}
     between = f'Between the calls at phased.py:{line("wait")} in step and :{line("loop")} in step (called at :'
     assert between in text_of(recording, '--section', 'findings')
     for name, site in sites.items():

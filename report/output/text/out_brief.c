@@ -204,7 +204,7 @@ static void finding(struct brief *b, size_t number, size_t room)
 	line(b, "   do: %s", c->what);
 	if (c->line && c->line->place) {
 		const struct finding *at = c->line;
-		char *where = at->ahead ? site_ahead(at->site, at->since, at->until, true)
+		char *where = at->ahead ? site_ahead(at->site, at->since, at->until, true, true)
 		                        : site_where(at->site, true),
 		     *fit = text_fit(where, LINE_BYTES * 3 / 4);
 		line(b, "   %s%s, %s (sampled)", at->ahead ? "" : "at: ", fit,

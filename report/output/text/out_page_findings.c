@@ -49,7 +49,7 @@ static void place_of(const struct finding *f, struct text_layout *page)
 
 	if (!p)
 		return;
-	char *where = f->ahead ? site_ahead(f->site, f->since, f->until, true)
+	char *where = f->ahead ? site_ahead(f->site, f->since, f->until, true, true)
 	                       : site_where(f->site, true);
 	char *source =
 	        f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;

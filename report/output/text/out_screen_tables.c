@@ -27,47 +27,37 @@ static char *kernel_of(const struct screen_report *r, const struct finding *f)
 	                    isfinite(f->speedup) ? ", if it took half its time" : "");
 }
 
-static void leave_out_caller(char *text)
-{
-	char *from = strstr(text, " (called at "), *to = from ? strchr(from, ')') : NULL;
+/* So much of a place is told: its lines alone, who calls them too, and names of functions. */
+enum place_detail { PLACE_LINES, PLACE_CALLERS, PLACE_FUNCTIONS };
 
-	if (to)
-		memmove(from, to + 1, strlen(to + 1) + 1);
-}
-
-/* "at train.py:57 in step: loss.item()", without the function where there is no room for it, the
+/* "at train.py:57 in step: loss.item()", with less detail where there is no room for it, the
  * kernel, or nothing (free it). */
 static char *where(const struct screen_report *r, const struct finding *f, size_t room,
-                   bool functions)
+                   enum place_detail detail)
 {
+	bool functions = detail >= PLACE_FUNCTIONS, callers = detail >= PLACE_CALLERS;
 	char share[UNIT_BYTES];
 
 	if (f && f->kernel)
 		return kernel_of(r, f);
-	if (f && f->place) {
-		char *site = f->ahead ? site_ahead(f->site, f->since, f->until, functions)
-		                      : site_where(f->site, functions);
-		char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head])
-		                                  : NULL;
-		char *most = f->place_share < PLACE_MOST
-		                     ? alloc_format("%s %% of it ",
-		                                    unit_percent(share, f->place_share, 1))
-		                     : alloc_string("");
-		char *text = alloc_format("%s%s%s", most, f->ahead ? "" : "at ", site);
-		if (!f->since)
-			alloc_append(&text, ": %s", line ? line : name_call(f->site->api));
-		free(site);
-		free(line);
-		free(most);
-		if (functions && text_width(text) > room) {
-			free(text);
-			return where(r, f, room, false);
-		}
-		if (text_width(text) > room)
-			leave_out_caller(text);
+	if (!f || !f->place)
+		return NULL;
+	char *site = f->ahead ? site_ahead(f->site, f->since, f->until, functions, callers)
+	                      : site_where(f->site, functions);
+	char *line = f->site->frame_count ? out_page_source(&f->site->frames[f->site->head]) : NULL;
+	char *most = f->place_share < PLACE_MOST
+	                     ? alloc_format("%s %% of it ", unit_percent(share, f->place_share, 1))
+	                     : alloc_string("");
+	char *text = alloc_format("%s%s%s", most, f->ahead ? "" : "at ", site);
+	if (!f->since)
+		alloc_append(&text, ": %s", line ? line : name_call(f->site->api));
+	free(site);
+	free(line);
+	free(most);
+	if (detail == PLACE_LINES || text_width(text) <= room)
 		return text;
-	}
-	return NULL;
+	free(text);
+	return where(r, f, room, detail - 1);
 }
 
 /* Of a step, else of all that is judged. */
@@ -122,7 +112,7 @@ static void put_change(const struct screen_report *r, const struct summary_chang
 	if (page->width >= TEXT_LAYOUT_WIDE)
 		before += WHAT_WIDE + RANGE_WIDE + 2;
 	room = page->width > before ? page->width - before : 0;
-	char *place = where(r, c->line, room, true);
+	char *place = where(r, c->line, room, PLACE_FUNCTIONS);
 	if (page->width >= TEXT_LAYOUT_WIDE) {
 		put_wide(c->what, range, place, number, isfinite(c->high), page);
 		free(place);

@@ -61,27 +61,29 @@ static void test_ahead(void **state)
 	struct model_site site = {.frames = frames, .frame_count = 1};
 
 	since.file = frames[0].file;
-	assert_text(site_ahead(&site, &since, frames, true),
+	assert_text(site_ahead(&site, &since, frames, true, true),
 	            "between the calls at train.py:60 in step and :57 in put");
-	assert_text(site_ahead(&site, &since, frames, false),
+	assert_text(site_ahead(&site, &since, frames, false, true),
 	            "between the calls at train.py:60 and :57");
-	assert_text(site_ahead(&site, frames, frames, true),
+	assert_text(site_ahead(&site, frames, frames, true, true),
 	            "between two calls at train.py:57 in put");
-	assert_text(site_ahead(&site, NULL, NULL, true), "ahead of train.py:57 in put");
+	assert_text(site_ahead(&site, NULL, NULL, true, true), "ahead of train.py:57 in put");
 	site.frame_count = 2;
 	frames[1].line = 61;
 	assert_text(
-	        site_ahead(&site, &since, frames, true),
+	        site_ahead(&site, &since, frames, true, true),
 	        "between the calls at train.py:60 in step and :57 in put (called at :61 in step)");
-	assert_text(site_ahead(&site, NULL, NULL, false), "ahead of train.py:57 (called at :61)");
+	assert_text(site_ahead(&site, NULL, NULL, false, true),
+	            "ahead of train.py:57 (called at :61)");
+	assert_text(site_ahead(&site, NULL, NULL, false, false), "ahead of train.py:57");
 	frames[1].file = since.file = "/home/me/run.py";
-	assert_text(site_ahead(&site, &since, frames, false),
+	assert_text(site_ahead(&site, &since, frames, false, true),
 	            "between the calls at run.py:60 and train.py:57");
 	/* Of a library's thread the lines are the program's own thread's. */
 	site = (struct model_site){.thread = "python3", .after = &since};
-	assert_text(site_ahead(&site, &since, &since, true),
+	assert_text(site_ahead(&site, &since, &since, true, true),
 	            "between two calls at run.py:60 in step");
-	assert_text(site_ahead(&site, NULL, NULL, true),
+	assert_text(site_ahead(&site, NULL, NULL, true, true),
 	            "ahead of thread python3, after run.py:60 in step");
 }
 
