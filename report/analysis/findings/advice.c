@@ -78,17 +78,11 @@ static const struct row rows[] = {
         {"reads-outside-cuda",
          {[FRAMEWORK_NONE] = {"read results later, or rarely; launch what comes next first",
                               "read results later, or rarely"},
-          [FRAMEWORK_PYTORCH] = {"fetch results later, or rarely; launch what comes next first",
-                                 "fetch results later, or rarely"},
           [FRAMEWORK_JAX] =
                   {"no float(), numpy.asarray() or print of an array between jitted calls: keep "
                    "results on the device and read them later, or rarely; "
                    "copy_to_host_async() begins the copy",
-                   "read results later, or rarely"},
-          [FRAMEWORK_CUPY] = {"fetch results later, or rarely; launch what comes next first",
-                              "fetch results later, or rarely"},
-          [FRAMEWORK_NUMBA] = {"fetch results later, or rarely; launch what comes next first",
-                               "fetch results later, or rarely"}}},
+                   "read results later, or rarely"}}},
         {"implicit-read", /* such calls copy results to the host */
          {[FRAMEWORK_NONE] = {"read results later, or rarely: cudaMemcpyAsync to pinned memory, "
                               "and one wait where the data is needed",
@@ -97,10 +91,6 @@ static const struct row rows[] = {
                   {"keep results on the device, fetch them rarely; non_blocking=True to pinned "
                    "memory, and a torch.cuda.Event waited for before they are read",
                    "keep results on the device, fetch them rarely"},
-          [FRAMEWORK_JAX] =
-                  {"keep results on the device: no float(), numpy.asarray() or print of an "
-                   "array in the loop; read them rarely, after copy_to_host_async()",
-                   "keep results on the device, read them rarely"},
           [FRAMEWORK_CUPY] = {"keep results on the device; fetch them rarely, by "
                               "array.get(out=..., blocking=False) to memory of "
                               "cupyx.empty_pinned",
@@ -153,27 +143,14 @@ static const struct row rows[] = {
                    "profile it (py-spy)",
                    "less Python a step (py-spy shows it), or do it in a kernel"}}},
         {"host-work", /* the same where steps upload next to nothing: no loader, no device_put */
-         {[FRAMEWORK_NONE] =
-                  {"do that work once, in another thread, or while the GPU works: launch "
-                   "first",
-                   "do the host's work once, or while the GPU works"},
-          [FRAMEWORK_PYTORCH] =
+         {[FRAMEWORK_PYTORCH] =
                   {"do that work once, in another thread, or while the GPU works: launch "
                    "first; profile the Python code (py-spy)",
                    "less Python a step (py-spy shows it)"},
           [FRAMEWORK_JAX] =
                   {"do that work once, or in the jitted function; profile the Python code "
                    "(py-spy)",
-                   "less Python a step (py-spy shows it), or do it in jit"},
-          [FRAMEWORK_CUPY] =
-                  {"do that work once, in another thread, or with CuPy on the device; launch "
-                   "first, as kernels run meanwhile; profile the Python code (py-spy)",
-                   "less Python a step (py-spy shows it), or do it in CuPy"},
-          [FRAMEWORK_NUMBA] =
-                  {"do that work once, in another thread, or in a kernel; launch first, as "
-                   "kernels run meanwhile; fewer launches and arguments, each is Python; "
-                   "profile it (py-spy)",
-                   "less Python a step (py-spy shows it), or do it in a kernel"}}},
+                   "less Python a step (py-spy shows it), or do it in jit"}}},
         {"compiling",
          {[FRAMEWORK_NONE] = {"make that code once, before the loop: one kernel for all sizes, or "
                               "compiled kernels that are kept",
@@ -615,12 +592,32 @@ static const struct row rows[] = {
                                "see nvidia-smi -q: clocks, power, other processes"}}},
 };
 
-const struct advice *advice_of(const char *id, enum framework framework)
+/* Where a row has no words of its own for a framework, those of the other one stand; else CUDA's.
+ */
+static const struct {
+	const char *id, *as;
+} likes[] = {{"host-work", "host-starves-gpu"}, {"implicit-read", "implicit-sync"}};
+
+static const struct row *row_of(const char *id)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		if (!strcmp(rows[i].id, id))
-			return &rows[i].by[framework];
+			return &rows[i];
 	return NULL;
+}
+
+const struct advice *advice_of(const char *id, enum framework framework)
+{
+	const struct row *r = row_of(id);
+
+	if (!r)
+		return NULL;
+	if (r->by[framework].fix)
+		return &r->by[framework];
+	for (size_t i = 0; i < sizeof(likes) / sizeof(likes[0]); i++)
+		if (!strcmp(likes[i].id, id))
+			return advice_of(likes[i].as, framework);
+	return &r->by[FRAMEWORK_NONE];
 }
 
 /* ---- of verdicts ---- */
