@@ -162,6 +162,13 @@ enum check_asked check_request_read(struct check_request *r, int count, char **a
 	return config_steps_agree(&r->config) ? CHECK_WRONG : CHECK_JUDGE;
 }
 
+/* "rules.toml:3:5", or "check" of one of the command line (free it). */
+static char *where(const struct rule *r)
+{
+	return r->file ? alloc_format("%s:%u:%u", r->file, r->line, r->column)
+	               : alloc_string("check");
+}
+
 /* A rule against the baseline, and no baseline. */
 static int has_baseline(const struct check_request *r)
 {
@@ -169,11 +176,10 @@ static int has_baseline(const struct check_request *r)
 		const struct rule *rule = &r->config.rules[i];
 		if (!rule->relative || r->baseline)
 			continue;
-		if (rule->file)
-			complain("%s:%u:%u: %s is against a baseline, and there is none",
-			         rule->file, rule->line, rule->column, rule->text);
-		else
-			complain("check: %s is against a baseline: --baseline FILE", rule->text);
+		char *at = where(rule);
+		complain("%s: %s is against a baseline%s", at, rule->text,
+		         rule->file ? ", and there is none" : ": --baseline FILE");
+		free(at);
 		return -1;
 	}
 	return 0;
@@ -182,14 +188,11 @@ static int has_baseline(const struct check_request *r)
 static void say_what_holds_always(const struct config *c)
 {
 	for (size_t i = 0; i < c->rule_count; i++) {
-		const struct rule *rule = &c->rules[i];
-		if (!rule_holds_always(rule))
+		if (!rule_holds_always(&c->rules[i]))
 			continue;
-		if (rule->file)
-			complain("%s:%u:%u: no run can fail the rule %s", rule->file, rule->line,
-			         rule->column, rule->text);
-		else
-			complain("check: no run can fail the rule %s", rule->text);
+		char *at = where(&c->rules[i]);
+		complain("%s: no run can fail the rule %s", at, c->rules[i].text);
+		free(at);
 	}
 }
 

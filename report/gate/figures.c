@@ -204,30 +204,33 @@ static bool is_python(const char *base)
 	return !strncmp(base, "python", 6) && !version[strspn(version, "0123456789.dt")];
 }
 
-/* Of an interpreter's options: those with a value as a word of its own, and the one that is the
- * program. */
-static bool takes_value(const char *option)
+/* What an interpreter runs: the first word that is no option, nor the value of one; NULL = a text.
+ */
+static char *next_script(const char **at)
 {
-	return !strcmp(option, "-W") || !strcmp(option, "-X");
+	for (;;) {
+		char *word = next_word(at);
+		if (!word || *word != '-')
+			return word;
+		bool text = !strcmp(word, "-c"), value = !strcmp(word, "-W") || !strcmp(word, "-X");
+		free(word);
+		if (text)
+			return NULL;
+		if (value)
+			free(next_word(at));
+	}
 }
 
 static char *program_of(const struct model *m)
 {
 	const char *at = m->process_count == 1 ? m->processes[0].command : NULL;
-	char *word = at ? next_word(&at) : NULL, *name;
+	char *word = at ? next_word(&at) : NULL;
 
 	if (word && is_python(file_base_name(word))) {
-		do {
-			bool skip = takes_value(word), code = !strcmp(word, "-c");
-			free(word);
-			word = code ? NULL : next_word(&at);
-			if (skip && word) {
-				free(word);
-				word = next_word(&at);
-			}
-		} while (word && *word == '-');
+		free(word);
+		word = next_script(&at);
 	}
-	name = word ? alloc_string(file_base_name(word)) : NULL;
+	char *name = word ? alloc_string(file_base_name(word)) : NULL;
 	free(word);
 	return name;
 }
