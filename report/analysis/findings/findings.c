@@ -38,8 +38,7 @@ static const struct known {
 	struct finding_calls calls; /* that its line of code makes */
 } known[] = {
         {"sync-too-early", detect_sync_too_early,
-         "The host waits, then works outside CUDA, and only then gives the GPU "
-         "more work",
+         "The host waits, then works outside CUDA, and only then gives the GPU more work",
          WHATIF_NO_SYNC, VERDICT_SYNC, LINE(WAIT_CALLS, BY_API, ALL_OF_THEM)},
         {"device-sync-for-stream", detect_device_sync,
          "cudaDeviceSynchronize waits for streams whose work is not needed yet", WHATIFS,
@@ -76,8 +75,7 @@ static const struct known {
          "Threads that give the GPU its work wait for a CPU to run on", WHATIF_CPU, VERDICT_HOST,
          NO_LINE},
         {"sync-every-step", detect_sync_every_step,
-         "The host waits for the GPU at every step, and only then gives it more "
-         "work",
+         "The host waits for the GPU at every step, and only then gives it more work",
          WHATIF_NO_SYNC, VERDICT_SYNC, LINE(WAIT_CALLS, BY_API, ALL_OF_THEM)},
         {"pageable-async-copy", detect_pageable_async_copy,
          "Asynchronous copies of pageable memory: the host stages them, and waits", WHATIF_PINNED,

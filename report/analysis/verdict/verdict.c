@@ -278,6 +278,7 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 		v->confidence = confidence(m, v, &in);
 		v->gain = verdict_told(&in, v->first, v->gain);
 		v->second_gain = verdict_told(&in, v->second, v->second_gain);
+		v->waits_outside = verdict_waits_outside(v, &in);
 		/* A replay is not made where too much is not known. */
 		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)
 		                                                      : NULL;
@@ -298,7 +299,6 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	v->window = in.window;
 	v->startup = in.startup;
 	v->copies_within = in.copies_within;
-	v->waits_outside = verdict_waits_outside(v, &in);
 	v->copy_way = in.copy_way;
 	v->between = in.replayed && in.window > 0 ? in.between / in.window : 0;
 }

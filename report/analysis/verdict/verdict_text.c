@@ -180,7 +180,7 @@ static char *elsewhere(const struct verdict *v, const struct verdict_input *in,
 {
 	char between[UNIT_BYTES];
 
-	if (cls == VERDICT_SYNC && verdict_waits_outside(v, in))
+	if (cls == VERDICT_SYNC && v->waits_outside)
 		return alloc_string(" in CUDA, else until another thread has read a result");
 	if (cls != VERDICT_LAUNCH || !(in->between > in->launch))
 		return alloc_string("");

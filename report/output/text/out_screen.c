@@ -266,12 +266,10 @@ static void recording(const struct screen_report *r, struct text_layout *page)
 	        : m->lost       ? alloc_format("%s %% of the records",
 	                                       unit_percent(share, (double)m->lost, (double)m->written))
 	                        : alloc_string("none");
-	char *much = model_own_judged_warning(m, r->a->of);
+	bool much = m->own_warning || model_own_judged(m, r->a->of) > OWN_SHARE_BUDGET;
 	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s", own,
 	                 unit_time_apart(collector, m->collector), lost,
-	                 much || m->own_warning ? "; the cost is too high: CUDASPY_BUDGET lowers it"
-	                                        : "");
-	free(much);
+	                 much ? "; the cost is too high: CUDASPY_BUDGET lowers it" : "");
 	free(lost);
 	free(own);
 }

@@ -139,8 +139,9 @@ static struct part *widest(struct part *parts, size_t count)
 }
 
 /* Each part has the columns that it takes, rounded; the widest give way, so that all fill the bar
- * as far as they fill the time. A damaged recording may have parts that are longer than all. */
-static void share_out(struct part *parts, size_t count, double whole, size_t columns)
+ * as far as they fill the time, so many columns. A damaged recording may have parts that are longer
+ * than all. */
+static size_t share_out(struct part *parts, size_t count, double whole, size_t columns)
 {
 	double sum = 0;
 	size_t taken = 0;
@@ -154,8 +155,8 @@ static void share_out(struct part *parts, size_t count, double whole, size_t col
 	size_t all = cells(sum / whole, columns);
 	for (; taken > all; taken--)
 		widest(parts, count)->cells--;
-	if (taken < all)
-		widest(parts, count)->cells += all - taken;
+	widest(parts, count)->cells += all - taken;
+	return all;
 }
 
 static void put_legend(struct text_layout *page, size_t columns, bool under, bool first,
@@ -245,13 +246,10 @@ static void host(const struct screen_report *r, size_t columns, struct text_layo
 		fputs("not known\n", page->to);
 		return;
 	}
-	share_out(parts, count, whole, columns);
-	size_t at = 0;
-	for (size_t i = 0; i < count; i++) {
+	size_t filled = share_out(parts, count, whole, columns);
+	for (size_t i = 0; i < count; i++)
 		repeat(page, parts[i].colour, parts[i].letter, parts[i].cells);
-		at += parts[i].cells;
-	}
-	repeat(page, TEXT_PLAIN, ' ', columns > at ? columns - at : 0);
+	repeat(page, TEXT_PLAIN, ' ', columns - filled);
 	legend(parts, count, whole, columns, page);
 }
 
