@@ -172,9 +172,10 @@ class Simulated(unittest.TestCase):
         self.assertEqual([t["launches"] for t in shares["beside_truth"]], [row["truth"]["launches"]] * 2)
         self.assertIn("busy share in the same run", " ".join(parts["said"].split()))
 
-    def test_accuracy_alone_has_no_run_beside(self):
-        row, = self.script("--parts", "accuracy", "--only", "^too_short/sim$")["accuracy"]["rows"]
-        self.assertEqual(list(row["loop_s"]), ["truth", "sample", "cupti"])
+    def test_staged_copies_have_a_run_beside(self):
+        row, = self.script("--parts", "accuracy", "--only", "^pageable_copies/sim$")["accuracy"]["rows"]
+        self.assertEqual(list(row["loop_s"]), ["truth", "sample", "beside", "cupti"])
+        self.assertEqual({c["same_run"] for c in row["classes"] if c["class"].startswith("copy DtoH pageable")}, {True})
 
     def test_verdicts(self):
         parts = self.script("--parts", "verdicts,truncated", "--repeats", "2", "--lanes", "2", "--only",

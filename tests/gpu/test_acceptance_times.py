@@ -80,6 +80,33 @@ class Accuracy(unittest.TestCase):
         self.assertEqual(len(row["classes"]), 1)
         self.assertEqual(len(row["classes_alone"]["ours"]), 1)
 
+    def staged(self, beside_truth_ns, ours=30000.0):
+        """Copies of pageable memory: 50 us by CUPTI in a run of its own, else in the run with the shim."""
+        key = work.copy_key("DtoH", "pageable", 655360)
+        row = copy_row(mean_ns=ours, low_ns=0.9 * ours, high_ns=1.1 * ours)
+        row.update(direction="DtoH", memory="pageable", bytes=100 * 655360)
+        made = a_round(timed_truth({key: (100, 5000000)}), *(timed_report([row], 3000000, mode, copies=100)
+                                                             for mode in ("sample", "cupti")))
+        if beside_truth_ns:
+            made.reports["beside"] = made.reports["sample"]
+            made.truths["beside"] = timed_truth({key: (100, 100 * beside_truth_ns)})
+        c, = accuracy.row_of(None, [made])["classes"]
+        return c
+
+    def test_staged_copies_are_compared_with_the_same_run(self):
+        c = self.staged(31000.0)
+        self.assertEqual((c["same_run"], c["truth_ns"], c["interval_holds"], c["pass"]), (True, 31000.0, True, True))
+        self.assertEqual(self.staged(34000.0)["interval_holds"], False)
+        c = self.staged(None)
+        self.assertEqual((c["same_run"], c["truth_ns"], c["interval_holds"]), (False, 50000.0, False))
+
+    def test_what_is_staged(self):
+        told = [("DtoH", "pageable", 4, True), ("HtoD", "pageable", 65536, True), ("HtoD", "pageable", 65535, False),
+                ("HtoD", "pinned", 1 << 20, False), ("DtoH", "pinned", 4, False), ("DtoD", "device", 1 << 20, False)]
+        for direction, memory, nbytes, staged in told:
+            self.assertEqual(accuracy.is_staged(work.copy_key(direction, memory, nbytes)), staged)
+        self.assertFalse(accuracy.is_staged(FILL))
+
     def test_not_known(self):
         row = self.row([], None, {FILL: (100, 100000)})
         self.assertFalse(row["pass"])

@@ -15,7 +15,7 @@ sides, and the program's sum compares the rest.
 
 Where pieces have no time (they were never sampled) the sum lacks them, and is judged as it is; beside it stands what the
 pieces with a time come to (`known`). Copies of pageable memory take as long as the host takes to stage them, which differs
-from run to run.
+from run to run: their classes are compared with CUPTI's records of the same run (`same_run`), in a run of its own.
 """
 from acceptance import runs, work
 
@@ -25,6 +25,7 @@ CLASS_NS = 200.0      # and a class's mean by so much
 SAMPLES_LEAST = 30    # of a class that is judged
 KNOWN_LEAST = 0.99    # share of pieces with a time, below which a note says so
 UNTRUE_MOST = 0.20    # share of a class's records that cannot be true, beyond which it has no truth
+STAGED_SIZE = work.size_bucket(65536)  # copies to the device from here on are staged
 HELD_LEAST = 0.90     # share of classes whose interval holds the truth
 
 
@@ -146,19 +147,34 @@ def compare_sums(reports, truths, mode):
     return {**row, "ours_ns_runs": [r["ours_ns"] for r in found], "percent_runs": [r["percent"] for r in found]}
 
 
-def compare_class(key, ours, truths):
-    """`ours`: the class in each run."""
+def is_staged(key):
+    """The host takes it through buffers of its own: it takes as long as that does (shim/core/gpu_time/estimate_staged.h)."""
+    return key.kind == "copy" and key.memory == "pageable" and (key.direction == "DtoH" or key.size >= STAGED_SIZE)
+
+
+def means_of(key, truths):
+    """The class's mean time of a piece in each run, ns; None where it was not there."""
+    each = [t.classes.get(key, (0, 0)) for t in truths.each]
+    return [ns / pieces if pieces else None for pieces, ns in each]
+
+
+def holds(ours, truth):
+    return truth is not None and ours.low <= truth <= ours.high
+
+
+def compare_class(key, ours, truths, same_run=False):
+    """`ours`: the class in each run; `same_run`: those that the truths are of."""
     pieces, ns = truths.classes[key]
     truth = ns / pieces
+    means = means_of(key, truths)
     had = [c for c in ours if c.mean is not None]
     row = {"class": work.text(key), "kind": key.kind, "pieces": max(c.pieces for c in ours), "truth_pieces": pieces,
            "samples": min(c.samples for c in ours), "mean_ns": runs.median(c.mean for c in had),
            "low_ns": runs.median(c.low for c in had), "high_ns": runs.median(c.high for c in had),
            "truth_ns": truth, "difference_ns": None, "percent": None, "interval_holds": None, "pass": None,
-           "mean_ns_runs": [c.mean for c in ours],
-           "truth_ns_runs": [t.classes[key][1] / t.classes[key][0] if t.classes.get(key, (0, 0))[0] else None
-                             for t in truths.each],
-           "interval_holds_runs": [c.low <= truth <= c.high for c in had]}
+           "mean_ns_runs": [c.mean for c in ours], "truth_ns_runs": means, "same_run": same_run,
+           "interval_holds_runs": [holds(c, means[i] if same_run else truth) for i, c in enumerate(ours)
+                                   if c.mean is not None]}
     if not had:
         return row
     row["difference_ns"] = round(row["mean_ns"] - truth, 1)
@@ -169,13 +185,27 @@ def compare_class(key, ours, truths):
     return row
 
 
-def compare_classes(reports, truths):
+class Same:
+    """The runs with the shim and CUPTI in one process, for the classes that differ from run to run."""
+
+    def __init__(self, made):
+        both = [r for r in made if "beside" in r.reports and "beside" in r.truths]
+        self.truths = Truths([r.truths["beside"] for r in both])
+        self.classes = [work.classes_of(r.reports["beside"], self.truths.has_shapes) for r in both]
+
+    def tells(self, key):
+        return is_staged(key) and self.truths.classes.get(key, (0, 0))[0]
+
+
+def compare_classes(made, truths):
     """(rows of the classes that both know, keys that one of them lacks)."""
-    each = [work.classes_of(r, truths.has_shapes) for r in reports]
+    each = [work.classes_of(r.reports["sample"], truths.has_shapes) for r in made if "sample" in r.reports]
+    same = Same(made)
     ours = {key: None for classes in each for key in classes}
     left_out = truths.without_truth("sample")
     real = {k for k, v in truths.classes.items() if v[0] and k not in left_out}
-    both = [compare_class(k, [classes.get(k) or work.Class() for classes in each], truths) for k in ours if k in real]
+    both = [compare_class(k, [classes.get(k) or work.Class() for classes in (same.classes if same.tells(k) else each)],
+                          same.truths if same.tells(k) else truths, bool(same.tells(k))) for k in ours if k in real]
     both.sort(key=lambda r: -r["pieces"] * r["truth_ns"])
     alone = {"ours": sorted(work.text(k) for k in set(ours) - real),
              "truth": sorted(work.text(k) for k in real - set(ours))}
@@ -229,7 +259,7 @@ def row_of(program, made):
         return {**row, "note": "the shim's runs failed: %s" % trouble}
     row["spread_percent"] = spread_of(row)
     if reports["sample"]:
-        row["classes"], row["classes_alone"] = compare_classes(reports["sample"], truths)
+        row["classes"], row["classes_alone"] = compare_classes(made, truths)
         row["calibration"] = reports["sample"][0].data["gpu"]["calibration"]
     if not truths.kinds():
         return {**row, "pass": None, "note": "the truth has no spans of graphs"}

@@ -86,6 +86,7 @@ def gpu_programs(settings):
                  resident=True),
         workload("torch_graph_replay", "torch_graph_replay.py", torch, resident=True),
         workload("torch_pinned_copies", "torch_pinned_copies.py", torch, resident=True),
+        workload("torch_staged_copies", "torch_staged_copies.py", torch),
         workload("triton_kernel", "triton_kernel.py", ("torch", "triton"),
                  env=cache("TRITON_CACHE_DIR", "triton"), resident=True),
         workload("jax_matmul", "jax_matmul.py", ("jax",), env=jax_env, resident=True),

@@ -17,7 +17,7 @@ from acceptance.modes import BARE, MODES
 GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs", *programs.JAX_WITH_GRAPHS)
 PROGRAMS = (
     r"^((many_tiny_launches|one_big_kernel|pageable_copies|pinned_overlap|graph_replay|launch_loop)/(static|sim)"
-    r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|jax_matmul|jax_graphs)$")
+    r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|torch_staged_copies|jax_matmul|jax_graphs)$")
 
 
 class Round:

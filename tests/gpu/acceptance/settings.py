@@ -50,7 +50,7 @@ class Settings:
         self.gate_pairs = options.gate_pairs if options.gate_pairs else 5 if options.quick else 50
         self.repeats = options.repeats
         self.rounds = options.runs
-        self.with_beside = "timeline" in options.parts
+        self.with_beside = not {"accuracy", "timeline"}.isdisjoint(options.parts)
         self.lanes = options.lanes
         self.jobs = options.jobs
         self.half, self.fix_timeout = options.half, options.program_timeout
