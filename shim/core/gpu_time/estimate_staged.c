@@ -46,34 +46,42 @@ static double most(const struct tf_environment_device *d, enum spy_environment w
 	return value;
 }
 
-/* An idle link goes down to a lower generation to save power, but not when it is copied over. */
-static double link_of(const struct tf_environment_device *d)
-{
-	return estimate_link(
-	        larger(most(d, SPY_ENVIRONMENT_PCIE_GEN), most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX)),
-	        most(d, SPY_ENVIRONMENT_PCIE_WIDTH));
-}
-
 static struct estimate_bus bus_of(double rate, double least, double most)
 {
-	return (struct estimate_bus){rate, least, most};
+	return (struct estimate_bus){rate, least, most, least};
+}
+
+/* An idle link goes down to a lower generation to save power, but not when it is copied over. */
+static struct estimate_bus link_of(const struct tf_environment_device *d)
+{
+	double generation =
+	        larger(most(d, SPY_ENVIRONMENT_PCIE_GEN), most(d, SPY_ENVIRONMENT_PCIE_GEN_MAX));
+	double link = estimate_link(generation, most(d, SPY_ENVIRONMENT_PCIE_WIDTH));
+	struct estimate_bus bus = bus_of(link * ESTIMATE_LINK_REACHED, link * ESTIMATE_LINK_LEAST,
+	                                 link * ESTIMATE_LINK_MOST);
+
+	if (generation >= 5)
+		bus.slow = link * ESTIMATE_LINK_SLOW_5;
+	return bus;
+}
+
+static struct estimate_bus slower(struct estimate_bus a, struct estimate_bus b)
+{
+	return a.rate < b.rate || isnan(b.rate) ? a : b;
 }
 
 struct estimate_bus estimate_bus_told(const struct tf_map *map)
 {
 	const struct tf_environment *e = tf_at(map, tf_header(map)->environment, sizeof(*e));
-	double slowest = NAN, used = NAN;
+	struct estimate_bus slowest = bus_of(NAN, NAN, NAN), used = slowest;
 
 	for (uint32_t i = 0; e && i < e->count && i < TF_ENVIRONMENT_DEVICES; i++) {
-		double link = link_of(&e->devices[i]);
-		slowest = smaller(slowest, link);
+		struct estimate_bus link = link_of(&e->devices[i]);
+		slowest = slower(link, slowest);
 		if (e->devices[i].used) /* known at exit */
-			used = smaller(used, link);
+			used = slower(link, used);
 	}
-	if (!isnan(used))
-		slowest = used;
-	return bus_of(slowest * ESTIMATE_LINK_REACHED, slowest * ESTIMATE_LINK_LEAST,
-	              slowest * ESTIMATE_LINK_MOST);
+	return isnan(used.rate) ? slowest : used;
 }
 
 struct estimate_bus estimate_bus_timed(double rate, double ns, double sd)
@@ -83,27 +91,79 @@ struct estimate_bus estimate_bus_timed(double rate, double ns, double sd)
 	return bus_of(rate, rate * (1 - off), rate * (1 + off));
 }
 
-/* Pieces that go one after the other, as fast as the bus lets them. */
-static double pieces_ns(const struct estimate_bus *bus, bool to_host, double bytes)
-{
-	double most = to_host ? ESTIMATE_PIECE_OUT : ESTIMATE_PIECE_IN;
-	double pieces = (double)(uint64_t)(larger(bytes - 1, 0) / most) + 1;
-	double each = estimate_start_ns(to_host);
+/* So much a time may be, and so much less or more. */
+struct part {
+	double ns, less, more;
+};
 
-	return pieces * each + bytes / bus->rate + (to_host ? (pieces - 1) * ESTIMATE_NEXT_NS : 0);
+static struct part sum_of(struct part a, struct part b)
+{
+	return (struct part){a.ns + b.ns, a.less + b.less, a.more + b.more};
+}
+
+static struct part times(double n, struct part p)
+{
+	return (struct part){n * p.ns, n * p.less, n * p.more};
+}
+
+static struct part start_of(bool to_host)
+{
+	if (to_host)
+		return (struct part){ESTIMATE_OUT_NS, ESTIMATE_STAGED_OUT_LESS_NS,
+		                     ESTIMATE_STAGED_OUT_MORE_NS};
+	return (struct part){ESTIMATE_STAGED_IN_NS, ESTIMATE_STAGED_IN_LESS_NS,
+	                     ESTIMATE_STAGED_IN_MORE_NS};
+}
+
+static struct part on_bus(const struct estimate_bus *bus, double bytes)
+{
+	double ns = bytes / bus->rate;
+
+	return (struct part){ns, ns - bytes / bus->most, bytes / bus->slow - ns};
+}
+
+/* Pieces that go one after the other, as fast as the bus lets them. */
+static struct part pieces(const struct estimate_bus *bus, bool to_host, double bytes)
+{
+	static const struct part next = {ESTIMATE_NEXT_NS, ESTIMATE_NEXT_LESS_NS,
+	                                 ESTIMATE_NEXT_MORE_NS};
+	double most = to_host ? ESTIMATE_PIECE_OUT : ESTIMATE_PIECE_IN;
+	double more = (double)(uint64_t)(larger(bytes - 1, 0) / most);
+	struct part start = start_of(to_host);
+
+	return sum_of(on_bus(bus, bytes), sum_of(start, times(more, to_host ? next : start)));
+}
+
+/* Bytes of the last piece of a copy to the device. */
+static double last_bytes(double bytes)
+{
+	double before = (double)(uint64_t)(larger(bytes - 1, 0) / ESTIMATE_PIECE_IN);
+
+	return bytes - before * ESTIMATE_PIECE_IN;
 }
 
 double estimate_last_piece(const struct estimate_bus *bus, double bytes, double call_ns)
 {
-	double before = (double)(uint64_t)(larger(bytes - 1, 0) / ESTIMATE_PIECE_IN);
-	double last = bytes - before * ESTIMATE_PIECE_IN;
+	double last = last_bytes(bytes);
 
 	if (!(bus->rate > 0))
 		return 0;
 	/* A short one may be staged before the one ahead of it has gone. */
-	double ahead =
-	        before > 0 ? pieces_ns(bus, false, ESTIMATE_PIECE_IN) - call_ns * last / bytes : 0;
-	return pieces_ns(bus, false, last) + larger(ahead, 0);
+	double ahead = bytes > ESTIMATE_PIECE_IN
+	                       ? pieces(bus, false, ESTIMATE_PIECE_IN).ns - call_ns * last / bytes
+	                       : 0;
+	return pieces(bus, false, last).ns + larger(ahead, 0);
+}
+
+double estimate_staged_ahead(const struct estimate_bus *bus, double bytes, double call_ns,
+                             double ahead_ns)
+{
+	double first = ESTIMATE_PIECE_IN / bytes; /* its share of the staging */
+
+	if (bytes <= ESTIMATE_PIECE_IN || !(ahead_ns > 0))
+		return call_ns;
+	return larger(call_ns + smaller(call_ns * first / (1 - first), ahead_ns),
+	              bytes / bus->rate);
 }
 
 /* Without a bus: what lies between the first piece and the last one is known, for the rest there is
@@ -126,20 +186,21 @@ struct estimate_range estimate_staged(const struct estimate_bus *bus, bool to_ho
 
 	if (!(bus->rate > 0))
 		return by_call(paced, bytes, call_ns);
-	double ends = to_host ? 2 * pieces_ns(bus, true, ESTIMATE_PIECE_OUT)
-	                      : estimate_last_piece(bus, bytes, call_ns);
-	double least = pieces_ns(bus, to_host, bytes),
-	       ns = larger(least, paced > 0 ? paced + ends : 0);
-	double by_bus = ns > least ? ends : least;
+	double last = estimate_last_piece(bus, bytes, call_ns),
+	       off = ESTIMATE_STAGED_OFF_IN * paced;
+	struct part p = pieces(bus, to_host, bytes), ends = pieces(bus, false, last_bytes(bytes));
+
+	ends.ns = last;
+	if (to_host) {
+		ends = times(2, pieces(bus, true, ESTIMATE_PIECE_OUT));
+		off = ESTIMATE_STAGED_OFF_OUT * paced;
+	}
+	if (paced > 0 && paced + ends.ns > p.ns)
+		p = sum_of(ends, (struct part){paced, off, off});
 	/* It cannot be shorter than its bytes take, nor go on when the call has the last of them.
 	 */
-	double shortest = bytes / bus->most,
-	       longest = call_ns + (to_host ? 0 : estimate_last_piece(bus, bytes, call_ns));
-	double off = ns * (to_host ? ESTIMATE_STAGED_OFF_OUT : ESTIMATE_STAGED_OFF_IN);
-	double low = ns - off - by_bus * (1 - bus->rate / bus->most),
-	       high = ns + off + by_bus * (bus->rate / bus->least - 1) +
-	              (to_host ? ESTIMATE_OUT_MORE_NS : 0);
-	ns = smaller(ns, larger(longest, shortest));
-	return (struct estimate_range){ns, smaller(ns, larger(low, shortest)),
-	                               larger(ns, smaller(high, longest))};
+	double shortest = bytes / bus->most, longest = call_ns + (to_host ? 0 : last);
+	double ns = smaller(p.ns, larger(longest, shortest));
+	return (struct estimate_range){ns, smaller(ns, larger(p.ns - p.less, shortest)),
+	                               larger(ns, smaller(p.ns + p.more, longest))};
 }

@@ -246,6 +246,15 @@ void tl_query(struct timeline *t, uint32_t thread, const struct tf_record *r, en
 
 /* ---- calls that turn out to wait ---- */
 
+/* By what the estimate of the work ahead leaves of the call: a first call that was as long as its
+ * wait must not stand for those after it. */
+static void learn_staged(uint32_t *typical, uint64_t own, bool doubtful)
+{
+	if (own < *typical / 2)
+		*typical = (uint32_t)((own + *typical) / 2);
+	tl_learn(typical, own, doubtful);
+}
+
 /*
  * How long a call with a staged copy waited for earlier work. What the copy itself takes follows
  * from its bytes and from the calls before it, so the rest of the call was a wait. *waited: it was
@@ -255,8 +264,8 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
                             uint64_t ticks, uint32_t *typical, bool *waited)
 {
 	uint64_t left = w->end > r->start ? w->end - r->start : 0, own = *typical;
-	uint64_t least =
-	        tl_max(tl_ticks(t, cuda_staged_least_ns((double)r->copy.bytes)), own - own / 4);
+	uint64_t floor = tl_ticks(t, cuda_staged_least_ns((double)r->copy.bytes)),
+	         least = tl_max(floor, own - own / 4);
 	uint64_t wait = tl_min(left, ticks - tl_min(least, ticks));
 	const struct tl_stream *ahead = w->last ? tl_op_stream(t, w->last) : NULL;
 
@@ -269,7 +278,7 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 		return *waited ? ticks - own : wait;
 	}
 	*waited = left > t->noise / 3 && tl_is_long(t, own, ticks - wait);
-	tl_learn(typical, ticks - wait, left > 0);
+	learn_staged(typical, tl_max(ticks - tl_min(left, ticks), floor), left > 0);
 	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
 }
 

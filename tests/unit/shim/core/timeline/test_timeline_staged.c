@@ -96,7 +96,7 @@ static void test_one_piece(void **state)
 	copy(SPY_DIR_DTOH, false, 8, 300000, 309000);
 	call(OTHER, 0, 600000, 600100);
 	finish();
-	assert_about((double)total()->busy, 21470 + 1500, 100);
+	assert_about((double)total()->busy, 21670 + 1500, 100);
 	assert_about((double)total()->idle[TF_IDLE_COPY], 74000 + 9000 - 1500, 200);
 }
 
@@ -113,6 +113,36 @@ static void test_staged_behind_a_kernel(void **state)
 	assert_int_equal(total()->busy, total()->copies + 50000); /* they do not overlap */
 	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 0);
 	assert_int_equal(thread_at(0)->implicit_syncs, 0);
+}
+
+/* Of 1.75 MiB the first piece is staged while the kernel runs, and all of it is when that ends: it
+ * then takes as long as its bytes do. */
+static void test_two_pieces_behind_a_kernel(void **state)
+{
+	told();
+	launch(1, 9000, 10000); /* ends 61.8 us after the window's start */
+	copy(SPY_DIR_HTOD, true, 7 * MIB / 4, 11000, 61000);
+	call(OTHER, 0, 600000, 600100);
+	finish();
+	assert_about((double)total()->copies, 2 * 2700 + 33180, 1000);
+	assert_int_equal(total()->busy, total()->copies + 50000); /* they do not overlap */
+}
+
+/* A first call that was as long as the work ahead, of which nothing was known yet, does not stand
+ * for the later ones: 20 us each behind a kernel. */
+static void test_first_call_behind_unknown_work(void **state)
+{
+	told();
+	copy(SPY_DIR_DTOH, true, 65536, 100000, 400000);
+	for (uint64_t i = 1; i < 13; i++) {
+		launch(1, i * 1000000 - 2000, i * 1000000 - 1000); /* 50 us */
+		copy(SPY_DIR_DTOH, true, 65536, i * 1000000, i * 1000000 + 50800 + 20000);
+	}
+	call(OTHER, 0, 20000000, 20000100);
+	finish();
+	/* the first of them are held to be longer */
+	assert_about(class_of(SPY_DIR_DTOH, 65536)->staged_ns, 300000 + 12 * 20000, 6 * 50000);
+	assert_true(split(0)[TF_HOST_SYNC_USEFUL] > 8 * 45000);
 }
 
 /* The third one waits for the first one's buffer. */
@@ -213,7 +243,7 @@ static void test_pinned_copies_tell_the_bus(void **state)
 	copy(SPY_DIR_HTOD, true, MIB, 100000, 174000);
 	call(OTHER, 0, 600000, 600100);
 	finish();
-	assert_about((double)total()->busy, ESTIMATE_IN_NS + MIB / 25.0, 10);
+	assert_about((double)total()->busy, ESTIMATE_STAGED_IN_NS + MIB / 25.0, 10);
 }
 
 /* CUPTI says when each was. */
@@ -240,6 +270,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_to_the_device, start, end),
 	        cmocka_unit_test_setup_teardown(test_staged_behind_a_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_two_pieces_behind_a_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_first_call_behind_unknown_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_no_free_buffer, start, end),
 	        cmocka_unit_test_setup_teardown(test_one_piece, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_kernel_shorter_than_estimated, start, end),
