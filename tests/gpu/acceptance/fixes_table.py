@@ -959,6 +959,108 @@ TURNERS = [
     # together; two numbers are read every 20 steps. fix launches the same ones as a graph.
     Case("echo_hearts", "torch torchvision", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.02),
 ]
+MASONS = [
+    # Some 540 kernels of two microseconds an hour (each layer by itself, on 4096 numbers), and a copy of 16 bytes on the device
+    # before them; four numbers are read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("snow_packs", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # One call of a jitted function between two reads of one number, 24 times a step; a call has a few kernels over arrays of
+    # 50 MB, some 150 to 250 microseconds together. 16 bytes are read every ten steps, in fix as well.
+    Case("jax_irrigation_wells", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 37.7 MB a step from pageable memory, which waits, and four kernels behind it, of some two milliseconds in all.
+    # Two numbers are read every 20 steps. fix2 copies the same bytes from pageable memory on another stream, behind the
+    # launches.
+    Case("cupy_ocean_colour", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Python reads 1152 reports in some five to ten milliseconds a step; then a copy of 74 KB from pageable memory, and some 100
+    # launches of one or two milliseconds (forward, backward, clipping, momentum). fix leaves the copy and the launches; fix2
+    # leaves Python's reading and the copy. Two numbers are read every 25 steps.
+    Case("fog_reports", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.05),
+    # Two causes: NumPy takes some 6 to 9 ms a step for 160 patches, and the host waits 3 to 4 ms for their copy, 31.5 MB from
+    # pageable memory; then some 75 launches of a millisecond, of some two on the GPU, in bfloat16.
+    # Eight numbers are read every 20 steps.
+    Case("coral_points", "torch torchvision", Fix("host-bound", "host=0"), Fix("copy-bound", "pinned", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Five arrays of 78.6 MB and one of 393 KB a step from the driver, and as many frees, eleven at a time, which wait; six
+    # kernels of some 0.4 ms together. 393 KB are read every 40 steps. fix leaves kernels and reads.
+    Case("numba_swell_forecast", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Some 720 kernels of one to three microseconds a step (four instants of some 180: kinetics, and an elimination of 20 rings
+    # with nine kernels for each); two numbers are read every 50 steps, else nothing waits. fix launches the same ones as a graph.
+    Case("fuel_pins", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # Two kernels of some 25 to 35 microseconds (some 120 MB) and one read of four bytes, 64 times a step; some six short kernels
+    # besides, and four bytes at the end. fix reads 260 bytes once a step; fix2 has graphs of two kernels, and reads as before.
+    Case("cupy_drift_wires", "cupy", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Some 60 kernels of some 25 microseconds a step (Fourier transforms of 8.4 million numbers, and what is between them), of
+    # some 1.3 to 2 ms together, then one copy of 33.5 MB to pageable memory, which waits. fix has pinned memory, and waits for
+    # the picture of two steps before; fix2 copies to pageable memory on another stream, behind the next launches; fix3 copies
+    # as the base does.
+    Case("solder_grains", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # 18 arrays of 16.8 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait; 18 kernels,
+    # of 0.2 ms for each three. Four bytes are read every 20 steps. Numba has no graphs. fix has the same kernels and reads.
+    Case("numba_asteroids", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Nothing is wrong: some 190 kernels a step, most of the time in convolutions in bfloat16, of some 12 to 25 ms together; five
+    # numbers are read every 20 steps. fix launches the same ones as a graph, behind the same copy on the device.
+    Case("sun_spots", "torch torchvision", Fix("launch-bound", "graphs"), useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Two causes, of about 2:1: Python and NumPy take some five milliseconds for 128 events a step; then comes one call with
+    # 197 kB from the host, of two or three milliseconds on the GPU (nearly all in one kernel), and 2 KB are read, for which the
+    # host waits. fix leaves the call and the read; fix2 leaves the host's work, and reads 20 such answers once in 20 steps.
+    Case("jax_ice_neutrinos", "jax", Fix("host-bound", "host=0"), Fix("sync-bound", "no-sync", "fix2"), useless="no-alloc",
+         near=0.02),
+]
+SMITHS = [
+    # Some 1000 kernels of two or three microseconds a step (47 words of about 20 kernels, forward and backward, an encoder of
+    # two layers, clipping, AdamW), and two small copies on the device before them; a number is read every 50 steps, else
+    # nothing waits. fix launches the same kernels as a graph.
+    Case("index_cards", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # One call of a jitted function between two reads of one number, 16 times a step; a call has a few kernels, of which two
+    # go over 230 MB, of some 130 to 200 microseconds together. 64 bytes are read every ten steps in all variants.
+    Case("jax_parish_links", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # One copy of 49 MB a step from pageable memory, which waits, and some 110 kernels behind it, of some 0.7 ms together; a
+    # number is read every 25 steps. fix2 launches the same kernels as a graph, behind the same copy.
+    Case("statute_topics", "torch", Fix("copy-bound", "pinned"), Fix("launch-bound", "graphs", "fix2"), useless="no-sync",
+         near=0.05),
+    # Python (the collate function of a DataLoader without workers) takes some 6 to 8 ms for 512 declarations a step; then two
+    # copies of 397 kB together from pageable memory, and some 60 launches of a millisecond. Two numbers are read every 25
+    # steps. fix leaves copies and launches; fix2 leaves Python's work and the copies.
+    Case("customs_goods", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # Nothing is wrong: three kernels a step, of which the first takes nearly all the time, some 3 to 10 ms; 24 bytes are read
+    # every 20 steps.
+    Case("numba_ledger_names", "numba", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    # Two causes: Python reads six XML files in some 5 to 7 ms a step, and 24.5 MB come from pageable memory by a copy that
+    # waits (2 to 4 ms), behind one of 10 kB; then some 50 kernels of some 0.8 ms together. Five numbers are read every 25
+    # steps. fix leaves the copies and launches, fix2 all but the wait for the scans' copy, fix3 the reading and the copies.
+    Case("newspaper_blocks", "torch torchvision", Fix("host-bound", "host=0"), Fix("copy-bound", "pinned", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-sync", near=0.02),
+    # Some 350 kernels of two or three microseconds a step (forward, backward, clipping, AdamW of a small spectrogram
+    # transformer), two small copies on the device before them; a number is read every 50 steps, else nothing waits. fix
+    # launches the same ones as a graph.
+    Case("bow_strokes", "torch transformers", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # One call of a jitted function (slopes; some 100 kernels, under a millisecond), then some 800 operations of the optimizer
+    # on 42 small arrays, one by one, of some ten milliseconds; a number is read every 50 steps. fix is one call, with fused
+    # kernels.
+    Case("jax_ventilators", "jax flax optax", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # Seven kernels a round, two of which read 85 MB, some 60 microseconds together; behind each of 60 rounds a step a number is
+    # read, and one behind every tenth (three larger kernels). fix reads three numbers once a step; fix2 has three graphs, of a
+    # few kernels each, and reads as before.
+    Case("commuter_trips", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
+    # A copy of 25 MB from pageable memory and one of 25 MB to it each step, which wait, and some eight kernels between them, of
+    # a millisecond. 24 bytes are read every 40 steps. fix2 copies the same bytes from pageable memory by another stream,
+    # behind the launches; the copy back is as before.
+    Case("village_minds", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Python takes some 15 to 20 ms to put 1024 graphs together a step; then four copies of 3 MB together from pageable memory,
+    # and some 150 launches of some 4 ms, of one or two on the GPU. fix leaves copies and launches; fix2 leaves the loader's work
+    # and the copies. A number is read every 50 steps. Messages are added in any order.
+    Case("football_passes", "torch torch_geometric", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-sync", near=0.05),
+    # Some ten kernels and two fills a step over arrays of 133 MB, of some 0.9 ms together; the pool is emptied behind them, so
+    # that four or five such arrays, one of 33 MB and some small ones come from the driver each step. 1920 bytes are read every
+    # 40 steps.
+    Case("cupy_junction_films", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -968,7 +1070,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
-          "tanners": TANNERS, "turners": TURNERS}
+          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
