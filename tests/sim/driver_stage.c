@@ -10,10 +10,10 @@
 #define IN_BUFFERS  CUDA_STAGING_BUFFERS
 #define OUT_PIECE   (256u << 10)
 #define OUT_BUFFERS 6
-/* To the next piece whose buffer is free; back to the host: a copy of 4 bytes takes its call 9 us.
- */
-#define OUT_NEXT_NS 2000
-#define OUT_BACK_NS 3000
+/* From one piece to the next whose buffer is free, less than a copy's start; back to the host: a
+ * copy of 4 bytes takes its call 9 us. */
+#define OUT_NEXT_LESS_NS 300
+#define OUT_BACK_NS      3000
 
 /* When what happens, ns. */
 struct staging {
@@ -62,7 +62,7 @@ static struct staging stage_out(const struct sim_copy *c)
 		uint64_t *buffer = &emptied[i % OUT_BUFFERS], start = 0;
 
 		if (i)
-			start = t.last + OUT_NEXT_NS;
+			start = t.last - OUT_NEXT_LESS_NS;
 		if (i >= OUT_BUFFERS)
 			start = later(start, *buffer + sim_config.latency_ns);
 		t.last = start + copy_piece_ns(c, piece);
@@ -101,6 +101,23 @@ static uint64_t pieces_ns(const struct sim_copy *c)
 	return ns;
 }
 
+/* Waits for the work ahead, and fills the first buffer meanwhile. Returns from when on it would
+ * have been filled without that work. */
+static uint64_t wait_and_stage(struct sim_stream *s, const struct sim_copy *c)
+{
+	uint64_t bytes = copy_bytes(c), from = sim_tl_now(), ahead = stream_tail(s);
+	uint64_t first = bytes > IN_PIECE ? host_ns(IN_PIECE) : 0;
+
+	if (ahead > from && first) {
+		first = ahead - from < first ? ahead - from : first;
+		sim_tl_wait_until(from + first);
+	} else {
+		first = 0;
+	}
+	sim_wait(ahead, atomic_load(&s->host_sent), false);
+	return sim_tl_now() - first;
+}
+
 /*
  * The call returns when the last buffer is filled: the GPU still has it to copy then. It waits for
  * the buffers alone, unless it is a blocking one or needs more than there are.
@@ -112,11 +129,14 @@ static void to_device(struct sim_stream *s, struct sim_copy *c, struct sim_work 
 	unsigned buffers = pieces < IN_BUFFERS ? (unsigned)pieces : IN_BUFFERS;
 	bool holds = !async || pieces > IN_BUFFERS;
 
-	if (holds)
-		sim_wait(stream_tail(s), atomic_load(&s->host_sent), false);
-	else
+	uint64_t from;
+
+	if (holds) {
+		from = wait_and_stage(s, c);
+	} else {
 		sim_wait(buffers_free(s->ctx, buffers), 0, false);
-	uint64_t from = sim_tl_now();
+		from = sim_tl_now();
+	}
 	copy_data(c);
 	if (holds)
 		data_settle();

@@ -162,8 +162,8 @@ double estimate_staged_ahead(const struct estimate_bus *bus, double bytes, doubl
 
 	if (bytes <= ESTIMATE_PIECE_IN || !(ahead_ns > 0))
 		return call_ns;
-	return larger(call_ns + smaller(call_ns * first / (1 - first), ahead_ns),
-	              bytes / bus->rate);
+	double stages = larger(call_ns - ESTIMATE_STAGED_CALL_NS, 0);
+	return larger(call_ns + smaller(stages * first / (1 - first), ahead_ns), bytes / bus->rate);
 }
 
 /* Without a bus: what lies between the first piece and the last one is known, for the rest there is
@@ -186,17 +186,18 @@ struct estimate_range estimate_staged(const struct estimate_bus *bus, bool to_ho
 
 	if (!(bus->rate > 0))
 		return by_call(paced, bytes, call_ns);
-	double last = estimate_last_piece(bus, bytes, call_ns),
-	       off = ESTIMATE_STAGED_OFF_IN * paced;
+	double last = estimate_last_piece(bus, bytes, call_ns);
+	double off = ESTIMATE_STAGED_OFF_IN * paced, more = off;
 	struct part p = pieces(bus, to_host, bytes), ends = pieces(bus, false, last_bytes(bytes));
 
 	ends.ns = last;
 	if (to_host) {
 		ends = times(2, pieces(bus, true, ESTIMATE_PIECE_OUT));
 		off = ESTIMATE_STAGED_OFF_OUT * paced;
+		more = off + ESTIMATE_STAGED_BUFFERS_OFF * (call_ns - paced);
 	}
 	if (paced > 0 && paced + ends.ns > p.ns)
-		p = sum_of(ends, (struct part){paced, off, off});
+		p = sum_of(ends, (struct part){paced, off, more});
 	/* It cannot be shorter than its bytes take, nor go on when the call has the last of them.
 	 */
 	double shortest = bytes / bus->most, longest = call_ns + (to_host ? 0 : last);

@@ -282,6 +282,20 @@ static uint64_t staged_wait(struct timeline *t, const struct tf_record *r, const
 	return *waited ? tl_max(wait, tl_min(ticks - own, left + left / 2 + t->latency)) : wait;
 }
 
+/* From when on a call with a staged copy had the time for it that it would have had on an idle
+ * stream, where the work ahead ended at tick `from`. */
+static uint64_t staged_from(const struct timeline *t, const struct tf_record *r, uint64_t from)
+{
+	double own;
+
+	if (r->copy.direction != SPY_DIR_HTOD || from <= r->start || from >= r->end)
+		return from;
+	own = estimate_staged_ahead(&t->costs.bus[0], (double)r->copy.bytes,
+	                            (double)(r->end - from) / t->ticks_per_ns,
+	                            (double)(from - r->start) / t->ticks_per_ns);
+	return tl_max(r->start, r->end - tl_min(tl_ticks(t, own), r->end - r->start));
+}
+
 /* A free, or loading or unloading of code: when it returns, all work of the device has ended. */
 static bool is_device_wait(const struct tf_record *r, enum cuda_role role)
 {
@@ -357,5 +371,7 @@ struct tl_split tl_implicit(struct timeline *t, uint32_t thread, const struct tf
 	finished(t, device, stream, event, split.at);
 	if (longer)
 		tl_extend(t, w.last, split.at);
+	if (staged && holds)
+		split.at = staged_from(t, r, split.at);
 	return split;
 }

@@ -87,15 +87,13 @@ static void take_buffers(struct tl_device *d, const struct tl_op *op, struct cud
 	}
 }
 
-/* The call of a copy to the device as it would have been on an idle stream, ns. The work ahead had
- * ended by tick `from` where the call waited for that; else it may end later. */
-static double call_alone(struct timeline *t, const struct tl_stream *s, const struct tf_record *r,
-                         uint64_t from)
+/* The call of a copy to the device that found free buffers, as it would have been on an idle
+ * stream, ns. */
+static double call_alone(struct timeline *t, const struct tl_stream *s, const struct tf_record *r)
 {
 	const struct tl_op *ahead = tl_op(t, s->tail);
+	uint64_t from = ahead ? tl_min(tl_max(r->start, tl_op_end(t, ahead)), r->end) : r->start;
 
-	if (ahead && from == r->start)
-		from = tl_min(tl_max(from, tl_op_end(t, ahead)), r->end);
 	return estimate_staged_ahead(&t->costs.bus[0], (double)r->copy.bytes,
 	                             (double)(r->end - from) / t->ticks_per_ns,
 	                             (double)(from - r->start) / t->ticks_per_ns);
@@ -119,8 +117,8 @@ static bool place_staged(struct timeline *t, struct tl_stream *s, struct tl_op *
 		from += t->stall;
 	from = tl_min(tl_max(from, r->start), r->end);
 	double call = (double)(r->end - from) / t->ticks_per_ns;
-	if (!to_host && items == 1)
-		call = call_alone(t, s, r, from);
+	if (!to_host && items == 1 && from == r->start)
+		call = call_alone(t, s, r);
 	double ns = estimate_staged(bus, to_host, bytes, call / items).ns * items;
 	if (work)
 		work->staged_ns += call;

@@ -100,6 +100,9 @@ static void test_in_a_program(void **state)
 		        estimate_staged(&bus, one_piece[i].to_host, one_piece[i].bytes, 200000);
 		assert_true(r.low <= one_piece[i].gpu && one_piece[i].gpu <= r.high);
 	}
+	/* little more than the buffers hold: 2 and 2.5 MiB */
+	assert_true(estimate_staged(&bus, true, 2 << 20, 182000).high >= 73200);
+	assert_true(estimate_staged(&bus, true, 2.5 * (1 << 20), 205000).high >= 121800);
 }
 
 /* Where work was ahead the first pieces were staged meanwhile: the rest of the call is the GPU's.
@@ -133,7 +136,7 @@ static void test_behind_work(void **state)
 	assert_near(estimate_staged_ahead(&bus, mib, 70000, 50000), 70000, 1e-9);
 	/* no bus is known */
 	bus.rate = NAN;
-	assert_near(estimate_staged_ahead(&bus, 4 * mib, 300000, 900000), 400000, 1e-9);
+	assert_near(estimate_staged_ahead(&bus, 4 * mib, 305600, 900000), 405600, 1e-9);
 }
 
 /* What cannot be is not said: faster than the bus, longer than the call. */

@@ -128,6 +128,20 @@ static void test_two_pieces_behind_a_kernel(void **state)
 	assert_int_equal(total()->busy, total()->copies + 50000); /* they do not overlap */
 }
 
+/* It needs more buffers than there are and waits for the kernel, but fills the first one meanwhile:
+ * that much of the wait is the copy's own. */
+static void test_first_piece_behind_a_kernel(void **state)
+{
+	told();
+	launch(1, 9000, 10000); /* ends 61.8 us after the window's start */
+	copy(SPY_DIR_HTOD, true, 4 * MIB, 11000, 11000 + 320000);
+	call(OTHER, 0, 600000, 600100);
+	finish();
+	assert_about((double)total()->copies, 254000, 10000);
+	assert_about(class_of(SPY_DIR_HTOD, 4 * MIB)->staged_ns, 320000, 2000);
+	assert_about((double)split(0)[TF_HOST_SYNC_USEFUL], 0, 2000);
+}
+
 /* A first call that was as long as the work ahead, of which nothing was known yet, does not stand
  * for the later ones: 20 us each behind a kernel. */
 static void test_first_call_behind_unknown_work(void **state)
@@ -271,6 +285,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_to_the_device, start, end),
 	        cmocka_unit_test_setup_teardown(test_staged_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_two_pieces_behind_a_kernel, start, end),
+	        cmocka_unit_test_setup_teardown(test_first_piece_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_first_call_behind_unknown_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_no_free_buffer, start, end),
 	        cmocka_unit_test_setup_teardown(test_one_piece, start, end),
