@@ -9,6 +9,7 @@
 #include "report/base/pattern.h"
 #include "report/base/units.h"
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/analysis/whatif/whatif_steps.h"
 
 const char *const whatif_names[] = {
         [WHATIF_GRAPHS] = "graphs",
@@ -99,7 +100,7 @@ static void assume_graphs(struct whatif_result *to, const struct whatif_outcome 
 
 static void assume_steps(struct whatif_result *to, const struct whatif_outcome *o)
 {
-	char stays[UNIT_BYTES];
+	char stays[UNIT_BYTES], goes[UNIT_BYTES];
 
 	assume(to,
 	       "%.0f of %.0f steps give the GPU the same work in the same order: each becomes one "
@@ -111,8 +112,10 @@ static void assume_steps(struct whatif_result *to, const struct whatif_outcome *
 	if (to->stays > 0)
 		assume(to,
 		       "the longest stretch outside CUDA of each step stays, %s a step, as a "
-		       "loader or logic of the program's own; at best it goes too",
-		       unit_time_apart(stays, to->repeated > 0 ? to->stays / to->repeated : 0));
+		       "loader or logic of the program's own; at best %s of it go, and a fifth of "
+		       "the rest",
+		       unit_time_apart(stays, to->repeated > 0 ? to->stays / to->repeated : 0),
+		       unit_time_apart(goes, WHATIF_FRAMEWORK_NS));
 	assume_launch(to, o);
 }
 

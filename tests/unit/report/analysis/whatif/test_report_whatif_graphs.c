@@ -114,11 +114,11 @@ static void set_steps(struct model *m, size_t calls)
 /* 20 launches of the main thread, 20 of another one that goes on meanwhile, as for a backward pass,
  * and a wait; 30 us before each, 120 before each tenth, where runs of calls end, and 500 more
  * before each step. */
-static void play_steps(struct play *p)
+static void play_steps_of(struct play *p, double before_us)
 {
 	play_start(p);
 	for (int i = 0; i < 100; i++) {
-		p->host += 500;
+		p->host += before_us;
 		for (int k = 0; k < 40; k++) {
 			p->who = k >= 20;
 			p->host += k % 10 == 5 ? 120 : 30;
@@ -129,6 +129,11 @@ static void play_steps(struct play *p)
 		play_sync(p);
 	}
 	play_timed(p, 2);
+}
+
+static void play_steps(struct play *p)
+{
+	play_steps_of(p, 500);
 }
 
 static void test_whole_steps(void **state)
@@ -159,6 +164,25 @@ static void test_whole_steps(void **state)
 	assert_int_equal(r.blocked[0].kind, BLOCK_LEGACY);
 	assert_near(r.blocked[0].per_step, 40, 1e-9);
 	assert_string_equal(r.blocked[0].call, "cuLaunchKernel");
+	play_ends(&p, &m);
+}
+
+/* 10 ms before each step are no framework's own: at best two of them go, and a fifth of the rest.
+ */
+static void test_a_loader_stays(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_steps_of(&p, 10000);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 41);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.stays, 100 * 9910e3, 0.02);
+	assert_near(r.least, 0.8 * 100 * 7910e3, 0.05); /* and what replays may be off */
+	assert_non_null(
+	        strstr(r.assumptions[2], "at best 2.00 ms of it go, and a fifth of the rest"));
 	play_ends(&p, &m);
 }
 
@@ -399,6 +423,7 @@ int main(void)
 	        cmocka_unit_test(test_issuing_few_calls_stays),
 	        cmocka_unit_test(test_graphs_leave_host_work),
 	        cmocka_unit_test(test_whole_steps),
+	        cmocka_unit_test(test_a_loader_stays),
 	        cmocka_unit_test(test_whole_steps_of_three_launches),
 	        cmocka_unit_test(test_reads_inside_a_step),
 	        cmocka_unit_test(test_what_leads_from_a_read_to_a_launch_stays),
