@@ -159,6 +159,29 @@ static void test_first_call_behind_unknown_work(void **state)
 	assert_true(split(0)[TF_HOST_SYNC_USEFUL] > 8 * 45000);
 }
 
+/* The host's memory is slow, and nothing is known of a kernel of long before: it did not last until
+ * then. Right behind it the call may have waited for it. */
+static void test_a_slow_call_long_after_unknown_work(void **state)
+{
+	told();
+	launch(2, 9000, 10000);
+	copy(SPY_DIR_HTOD, true, 4 * MIB, 25000000, 26500000);
+	call(OTHER, 0, 30000000, 30000100);
+	finish();
+	assert_true(total()->busy < 1700000);
+	assert_int_equal(split(0)[TF_HOST_SYNC_USEFUL], 0);
+}
+
+static void test_a_slow_call_behind_unknown_work(void **state)
+{
+	told();
+	launch(2, 9000, 10000);
+	copy(SPY_DIR_HTOD, true, 4 * MIB, 30000, 1530000);
+	call(OTHER, 0, 30000000, 30000100);
+	finish();
+	assert_true(split(0)[TF_HOST_SYNC_USEFUL] > 900000);
+}
+
 /* The third one waits for the first one's buffer. */
 static void test_no_free_buffer(void **state)
 {
@@ -287,6 +310,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_two_pieces_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_first_piece_behind_a_kernel, start, end),
 	        cmocka_unit_test_setup_teardown(test_first_call_behind_unknown_work, start, end),
+	        cmocka_unit_test_setup_teardown(test_a_slow_call_long_after_unknown_work, start,
+	                                        end),
+	        cmocka_unit_test_setup_teardown(test_a_slow_call_behind_unknown_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_no_free_buffer, start, end),
 	        cmocka_unit_test_setup_teardown(test_one_piece, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_kernel_shorter_than_estimated, start, end),
