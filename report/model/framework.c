@@ -147,3 +147,20 @@ enum framework framework_of(const struct model *m)
 	}
 	return FRAMEWORK_NONE;
 }
+
+bool framework_has_no_optimizer(const struct model *m)
+{
+	bool python = false;
+
+	for (size_t i = 0; i < m->sites.count; i++) {
+		const struct model_site *s = &m->sites.items[i];
+		for (size_t k = 0; k < s->frame_count && s->kind == SITE_LAUNCH; k++) {
+			const struct model_frame *f = &s->frames[k];
+			python |= f->python;
+			if (f->python && f->file &&
+			    (strstr(f->file, "/optim") || strstr(f->file, "/optax/")))
+				return false;
+		}
+	}
+	return python;
+}

@@ -4,6 +4,8 @@
 #ifndef REPORT_FRAMEWORK_H
 #define REPORT_FRAMEWORK_H
 
+#include <stdbool.h>
+
 enum framework {
 	FRAMEWORK_NONE, /* none of these, or not known */
 	FRAMEWORK_PYTORCH,
@@ -17,5 +19,8 @@ extern const char *const framework_names[]; /* NULL for none */
 struct model;
 /* That by which most of the work was given, of a model with its sites. */
 enum framework framework_of(const struct model *m);
+/* Whether stacks of its launches were taken, with Python's frames, and none goes through an
+ * optimizer's code (optax, or a folder or file whose name begins with "optim"). */
+bool framework_has_no_optimizer(const struct model *m);
 
 #endif

@@ -8,6 +8,7 @@
 #include "report/analysis/flow/flow.h"
 #include "report/analysis/findings/repeats.h"
 #include "report/base/units.h"
+#include "report/model/framework.h"
 
 /* A launch costs the host some 3 to 5 us: kernels below this hardly hide it. */
 #define SHORT_KERNEL 10e3
@@ -98,17 +99,22 @@ static char *captured_text(const struct finding_context *s)
 /* Launches that could be a few larger ones, where that gains something; else nothing (free it). */
 static char *fused_text(const struct finding_context *s)
 {
+	static const char *const how[FRAMEWORKS] = {
+	        [FRAMEWORK_PYTORCH] = " (foreach=True, fused=True)",
+	        [FRAMEWORK_JAX] = " (jax.jit around the loop over them)",
+	};
 	char middle[UNIT_BYTES], low[UNIT_BYTES], high[UNIT_BYTES];
 	const struct whatif_result *f = &s->fused;
+	const char *so = how[framework_of(s->m)];
 
 	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
 	return alloc_format(" Rows of hundreds of alike small kernels, as an optimizer gives them "
 	                    "that goes over its tensors one by one: %.0f launches fewer, and %s "
-	                    "times as fast (%s to %s), where one launch takes many tensors "
-	                    "(foreach=True, fused=True).",
+	                    "times as fast (%s to %s), where one launch takes many tensors%s.",
 	                    f->changed, unit_count(middle, f->speedup),
-	                    unit_count(low, f->speedup_low), unit_count(high, f->speedup_high));
+	                    unit_count(low, f->speedup_low), unit_count(high, f->speedup_high),
+	                    so ? so : "");
 }
 
 /*

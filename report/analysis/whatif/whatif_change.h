@@ -39,6 +39,8 @@ struct whatif_change {
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
 	bool selected; /* of WHATIF_NO_SYNC: what was selected after a read of how many there are is
 	                  not */
+	bool chained;  /* of WHATIF_FUSED: stacks were taken, and no launch is an optimizer's: alike
+	                  kernels in a row are rather steps of one thing */
 	bool pageable; /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
 	                    pinned memory of its own (WHATIF_SENT ...), and need not */

@@ -212,6 +212,8 @@ static void end_row(struct whatif_change *c, const struct replay *r, struct repl
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	size_t threads = r->call_log->thread_count;
+	if (c->chained)
+		return;
 	struct row *rows = alloc_zeroed(threads, sizeof(*rows));
 
 	for (uint32_t i = 0; i < r->count; i++) {

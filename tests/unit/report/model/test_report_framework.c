@@ -103,11 +103,37 @@ static void test_libraries(void **state)
 	assert_int_equal(framework_of(&m), FRAMEWORK_NONE);
 }
 
+/* Whose launches are an optimizer's; nothing is known where no stack has Python's frames. */
+static void test_optimizers(void **state)
+{
+	struct model_frame own[] = {native(PACKAGES "torch/lib/libtorch_cuda.so", true),
+	                            python("/home/me/market.py", false)},
+	                   adamw[] = {native(PACKAGES "torch/lib/libtorch_cuda.so", true),
+	                              python(PACKAGES "torch/optim/adamw.py", true),
+	                              python("/home/me/train.py", false)};
+	struct model_site sites[] = {{.kind = SITE_LAUNCH, .frames = own, .frame_count = 2},
+	                             {.kind = SITE_LAUNCH, .frames = adamw, .frame_count = 3}};
+	struct model m = {.sites = {.items = sites, .count = 1}};
+
+	assert_true(framework_has_no_optimizer(&m));
+	m.sites.count = 2;
+	assert_false(framework_has_no_optimizer(&m));
+	adamw[1].file = PACKAGES "optax/_src/transform.py";
+	assert_false(framework_has_no_optimizer(&m));
+	sites[1].kind = SITE_WAIT;
+	assert_true(framework_has_no_optimizer(&m));
+	sites[0].frame_count = 1; /* no frame of Python's */
+	assert_false(framework_has_no_optimizer(&m));
+	m.sites.count = 0;
+	assert_false(framework_has_no_optimizer(&m));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_stacks), cmocka_unit_test(test_several),
-	        cmocka_unit_test(test_kernels), cmocka_unit_test(test_libraries)};
+	        cmocka_unit_test(test_kernels), cmocka_unit_test(test_libraries),
+	        cmocka_unit_test(test_optimizers)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
