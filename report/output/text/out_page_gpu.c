@@ -42,7 +42,7 @@ static void busy_table(const struct model_gpu *gpu, const struct model_gpu_busy 
                        struct out_shares *shares, struct text_layout *page)
 {
 	static const char *const causes[TF_IDLES] = {
-	        [TF_IDLE_LAUNCH] = "  idle: the host was launching",
+	        [TF_IDLE_LAUNCH] = "  idle: launching, and on the way to the GPU",
 	        [TF_IDLE_SYNC] = "  idle: the host was waiting",
 	        [TF_IDLE_COPY] = "  idle: the host was in a copy call",
 	        [TF_IDLE_ALLOC] = "  idle: the host was allocating or freeing",
