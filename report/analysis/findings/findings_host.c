@@ -91,6 +91,19 @@ static void sum_up(struct gaps *g, const struct thread_gaps *threads, size_t cou
 	g->others -= g->others > 0;
 }
 
+/* Whether hardly any of the work is of unknown duration. */
+static bool is_mostly_timed(const struct finding_context *s)
+{
+	double pieces = 0, unknown = 0;
+
+	for (size_t i = 0; i < s->count; i++)
+		if (flow_is_work(&s->call_events[i])) {
+			pieces++;
+			unknown += !isfinite(s->call_events[i].gpu);
+		}
+	return unknown <= WHATIF_MOST_UNKNOWN * pieces;
+}
+
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
 static struct gaps detect_gaps(const struct finding_context *s)
 {
@@ -101,6 +114,7 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	struct flow flow;
 	struct finding_lines lines;
 	double latest = 0, counted = 0; /* the end of the last call, and of what `idle` has */
+	bool timed = is_mostly_timed(s);
 
 	for (size_t i = 0; i < s->count; i++)
 		threads[s->call_events[i].thread].gives |= flow_is_work(&s->call_events[i]);
@@ -115,10 +129,14 @@ static struct gaps detect_gaps(const struct finding_context *s)
 		if (!(t->open > 0))
 			t->before = lines.before[i];
 		bool outside = t->gives && t->last > 0 && to - t->last >= GAP_LEAST;
+		if (isinf(idle) && timed) { /* a piece never timed: since any thread's call */
+			from = fmax(t->last, latest);
+			idle = to - from;
+		}
 		/* An answer "not ready" says that the GPU had work. */
 		if (t->asked)
 			idle = 0;
-		else if (outside && !isnan(idle)) /* of work never timed: since any thread's call */
+		else if (outside && !isnan(idle))
 			t->open += fmax(0, isfinite(idle) ? idle : to - latest);
 		t->asked = a->cls == SPY_CLASS_QUERY && a->result;
 		if (outside && idle > 0) {

@@ -55,6 +55,20 @@ static void test_host_starves(void **state)
 	run_end(&r);
 }
 
+/* Of one kernel of a step no duration is known, and it is the last before the host's own work. */
+static void test_host_starves_behind_a_kernel_never_timed(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	for (int i = 0; i < STEPS; i++)
+		for (int k = 0; k < 25; k++)
+			run_launch(&r, FREE, i * 1000.0 + k * 10, k < 24 ? 5 : NAN)->thread = 2;
+	run_idle(&r, TF_IDLE_OUTSIDE, 740);
+	run_has(&r, "host-starves-gpu", 0.74, "757 us, 757 us and 757 us at most");
+	run_end(&r);
+}
+
 /* Threads that are outside CUDA at the same time: an instant counts once, and what is told of a
  * thread is its own. */
 static void test_threads_that_starve_it_together(void **state)
@@ -266,6 +280,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_host_starves),
+	        cmocka_unit_test(test_host_starves_behind_a_kernel_never_timed),
 	        cmocka_unit_test(test_host_starves_with_uploads),
 	        cmocka_unit_test(test_threads_that_starve_it_together),
 	        cmocka_unit_test(test_code_made_in_the_loop),
