@@ -60,6 +60,7 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
 	to->bound += window * bound;
+	to->bound_least += window * least;
 	low = fmax(least_left, fmax(o->strict, least) * (1 - error) - saved);
 	to->low_launches += window * fmin(ratio, low);
 	to->stays += window * o->stays;

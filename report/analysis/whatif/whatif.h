@@ -60,7 +60,7 @@ struct whatif_block {
 	double per_step; /* of these */
 };
 #define WHATIF_BLOCKS 12
-#define WHATIF_TEXT   192
+#define WHATIF_TEXT   288
 /* "cudaMemcpy, 1 a step, reads a result ...": of `count` blocks at most the first ones that are
  * said together, as all calls are that work on the legacy stream; `said` of them. */
 const char *whatif_block_text(const struct whatif_block *b, size_t count, size_t *said,
@@ -81,12 +81,13 @@ struct whatif_result { /* owns nothing: may be copied */
 	double speedup, speedup_low, speedup_high; /* window / predicted; low <= speedup <= high;
 	                                              low is below 1 where a run may by chance be
 	                                              slower with the change */
-	double bound;    /* of `predicted`: what the GPU is busy; NaN = not known */
-	double coverage; /* share of the steady window that the replayed calls cover */
-	double error;    /* of the replay without a change, as a share: in the range already */
-	double changed;  /* calls that the change concerns, among those replayed */
-	double outside;  /* ns of the window that the host still spends outside CUDA then, and that
-	                    it does no longer; of all its threads */
+	double bound;       /* of `predicted`: what the GPU is busy; NaN = not known */
+	double bound_least; /* the same where its work takes the least that it may */
+	double coverage;    /* share of the steady window that the replayed calls cover */
+	double error;       /* of the replay without a change, as a share: in the range already */
+	double changed;     /* calls that the change concerns, among those replayed */
+	double outside; /* ns of the window that the host still spends outside CUDA then, and that
+	                   it does no longer; of all its threads */
 	double between;
 	/* Of WHATIF_GRAPHS: */
 	enum whatif_form form;
