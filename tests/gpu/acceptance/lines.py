@@ -34,10 +34,11 @@ class Cause:
         self.kinds, self.lines, self.delayed, self.threads = set(), set(), set(), set()
         for number, line in enumerate(text.splitlines(), 1):
             found = MARK.search(line)
-            if found and found.group(1) == DELAYED:
+            kinds = set(found.group(1).split(",")) if found else set()
+            if DELAYED in kinds:
                 self.delayed.add(number)
-            elif found:
-                self.kinds |= set(found.group(1).split(","))
+            if kinds - {DELAYED}:
+                self.kinds |= kinds - {DELAYED}
                 self.lines.add(number)
                 self.threads |= {found.group(2)} - {None}
 

@@ -89,7 +89,7 @@ def make(variant):
             if variant == "fix2":
                 copied[number].synchronize()
             cut(turn[0] % SETS, arrays[number])  # cause: loader
-        images.copy_(buffers[number], non_blocking=variant == "fix2")  # cause: copy,wait
+        images.copy_(buffers[number], non_blocking=variant == "fix2")  # cause: copy,wait,delayed
         if variant == "fix2":
             copied[number].record()
         tell()

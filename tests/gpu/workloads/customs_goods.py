@@ -118,7 +118,7 @@ def make(variant):
     def step():
         new_pieces, new_chapters = next(feed)  # cause: loader
         turn[0] += 1
-        pieces.copy_(new_pieces, non_blocking=variant == "useless")
+        pieces.copy_(new_pieces, non_blocking=variant == "useless")  # cause: delayed
         chapters.copy_(new_chapters, non_blocking=variant == "useless")
         if graph is not None:
             graph.replay()

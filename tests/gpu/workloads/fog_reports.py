@@ -141,7 +141,7 @@ def make(variant):
             landing.copy_(torch.from_numpy(numbers))
             reports.copy_(landing)
         else:
-            reports.copy_(torch.from_numpy(numbers))
+            reports.copy_(torch.from_numpy(numbers))  # cause: delayed
         if variant == "fix2":
             graph.replay()
         else:

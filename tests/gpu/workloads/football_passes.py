@@ -102,7 +102,7 @@ def make(variant):
             graph.replay()
         else:
             clear()
-            learn(*[part.to("cuda") for part in parts(batch)])
+            learn(*[part.to("cuda") for part in parts(batch)])  # cause: delayed
         turn[0] += 1
         if turn[0] % SHOWN == 0 and variant != "useless":
             curve.append(usual.item())

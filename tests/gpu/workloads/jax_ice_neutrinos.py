@@ -110,7 +110,7 @@ def make(variant):
         number = turn[0] % SETS
         turn[0] += 1
         hits = ready[number] if variant == "fix" else arrays(nights[number], places)  # cause: loader
-        found, sky[0] = fitted(hits, ways, sky[0])
+        found, sky[0] = fitted(hits, ways, sky[0])  # cause: delayed
         if variant == "fix2":
             pending.append(found)
             if len(pending) == TOGETHER + BEHIND:

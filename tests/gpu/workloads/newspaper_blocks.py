@@ -101,7 +101,7 @@ def make(variant):
     def step():
         number = turn[0] % SETS
         turn[0] += 1
-        blocks.copy_(read[number] if read else facts_of(files[number]))  # cause: loader
+        blocks.copy_(read[number] if read else facts_of(files[number]))  # cause: loader,delayed
         if variant == "fix2":
             pages.copy_(pictures[number], non_blocking=True)
         else:

@@ -3,7 +3,7 @@
 them: each of 256 names of a page is compared with all 65536 of the register by an edit distance, where letters that look alike
 in the hand of that time cost less; told are the nearest merchant, and how many others are about as near.
 
-Wrong: nothing; the kernel of distances takes nearly all the time.
+Wrong: nothing (gpu-bound); the kernel of distances takes nearly all the time.
 useless: the totals are read at the end only, not every 20 steps.
 """
 import random

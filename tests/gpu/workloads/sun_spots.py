@@ -4,7 +4,7 @@ parted into quiet surface, spots' dark middles and their edges, bright faculae a
 with a ResNet-50) in bfloat16; from that comes which share of the Sun's surface each kind has, where points near the limb,
 which are seen from the side, count more.
 
-Wrong: nothing; some 200 kernels a step take several times longer on the GPU than to launch.
+Wrong: nothing (gpu-bound); some 200 kernels a step take several times longer on the GPU than to launch.
 fix: the network and the shares are one CUDA graph (launch-bound; it gains nothing to speak of).
 useless: the shares are not read every 20 steps, but at the end.
 """
