@@ -95,7 +95,8 @@ static double part_of_copies(const struct model *m)
 	return all > 0 ? copies / all : 0;
 }
 
-/* Pinned memory alone, or copies beside kernels alone, where the other gains nothing. */
+/* Pinned memory alone, or copies beside kernels alone, where the other gains nothing or far less.
+ */
 static enum verdict_copy_way copy_way(struct whatifs *whatifs)
 {
 	struct whatif_result pinned, beside;
@@ -103,9 +104,12 @@ static enum verdict_copy_way copy_way(struct whatifs *whatifs)
 	if (!whatif_predict(whatifs, WHATIF_PINNED, NULL, 1, &pinned) ||
 	    !whatif_predict(whatifs, WHATIF_OVERLAP, NULL, 1, &beside))
 		return COPY_WAY_BOTH;
-	bool one = share(pinned.predicted, pinned.window) >= VERDICT_LEAST_GAIN,
-	     other = share(beside.predicted, beside.window) >= VERDICT_LEAST_GAIN;
-	return one == other ? COPY_WAY_BOTH : one ? COPY_WAY_PINNED : COPY_WAY_BESIDE;
+	double one = share(pinned.predicted, pinned.window),
+	       other = share(beside.predicted, beside.window);
+	double least = fmax(VERDICT_LEAST_GAIN, VERDICT_CLOSE * fmax(one, other));
+	return (one >= least) == (other >= least) ? COPY_WAY_BOTH
+	       : one >= least                     ? COPY_WAY_PINNED
+	                                          : COPY_WAY_BESIDE;
 }
 
 void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
