@@ -32,5 +32,6 @@ bool detect_environment(const struct finding_context *s, struct finding *f)
 	/* Clocks that are held down make all of the GPU's time longer; the rest may or may not. */
 	if (throttled >= FINDING_LEAST)
 		return finding_tell(f, throttled, text);
+	f->title = "Something outside the program may hold it up";
 	return finding_is(f, SEVERITY_LOW, NAN, text);
 }

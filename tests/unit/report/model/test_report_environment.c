@@ -219,7 +219,8 @@ static void test_other_processes(void **state)
 	first->pids[0] = 99;
 	first->pids[1] = 4711; /* of this run */
 	tell(last, SPY_ENVIRONMENT_OTHERS, 0);
-	wrong("GPU 0: 1 other process on it at the start (99), with n/a of its memory");
+	wrong("GPU 0: 1 other process on it at the start, gone at exit (99), with n/a of its "
+	      "memory");
 	tell(last, SPY_ENVIRONMENT_OTHERS, 1);
 	tell(last, SPY_ENVIRONMENT_OTHERS_BYTES, 1ull << 30);
 	last->pids[0] = 98;
