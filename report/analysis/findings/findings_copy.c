@@ -58,13 +58,17 @@ static double waits(const struct flow *flow, const struct call_event *a)
 
 struct pageable_calls { /* API time, ns: all of it, and what of it was waiting */
 	double ns, waited;
+	double to_host; /* of what was not, that of copies to the host */
 };
 
-/* Whether most of the pageable bytes go to the host. */
-static bool mostly_to_host(const struct model *m)
+/* Whether most of what pinned memory would save is of copies to the host; of the whole window where
+ * no call is held. */
+static bool mostly_to_host(const struct model *m, const struct pageable_calls *c)
 {
 	double bytes[SPY_DIR_COUNT] = {0};
 
+	if (c->ns > c->waited)
+		return c->to_host > (c->ns - c->waited) / 2;
 	for (size_t i = 0; i < m->copy_count; i++)
 		if (m->copies[i].async && m->copies[i].memory == SPY_MEM_PAGEABLE)
 			bytes[m->copies[i].direction] += (double)m->copies[i].bytes;
@@ -80,8 +84,10 @@ static struct pageable_calls pageable_calls(const struct finding_context *s)
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
 		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE) {
+			double waited = waits(&flow, a);
 			sum.ns += call_event_ns(a);
-			sum.waited += waits(&flow, a);
+			sum.waited += waited;
+			sum.to_host += a->direction == SPY_DIR_DTOH ? call_event_ns(a) - waited : 0;
 		}
 		flow_add(&flow, a);
 	}
@@ -124,7 +130,7 @@ bool detect_pageable_async_copy(const struct finding_context *s, struct finding 
 	        (unsigned long long)all.count, (unsigned long long)async,
 	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
 	        unit_percent(share, calls.ns, whole), steady_whose(s), waited);
-	if (mostly_to_host(s->m))
+	if (mostly_to_host(s->m, &calls))
 		f->advice = "pageable-to-host";
 	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
 	free(waited);

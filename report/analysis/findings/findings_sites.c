@@ -97,6 +97,8 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
 
+	if (a->measure == BY_PAGEABLE && f->advice) /* those that the advice is of */
+		return (e->direction == SPY_DIR_DTOH) == !strcmp(f->advice, "pageable-to-host");
 	if (a->only == THAT_BRING_BACK)
 		return e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH &&
 		       e->memory == SPY_MEM_PINNED;

@@ -46,6 +46,26 @@ static void test_the_way_of_pageable_bytes(void **state)
 	expect_advice(SPY_DIR_DTOH, "pageable-to-host");
 }
 
+/* As many bytes both ways: the words are of the way whose calls take longer, and so is the line. */
+static void test_as_many_bytes_both_ways(void **state)
+{
+	for (int longer = 0; longer < 2; longer++) {
+		struct steady s;
+		steady_start(&s);
+		for (unsigned i = 0; i < 20; i++) {
+			steady_copy(&s, s.copy, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, MIB, 0x1000, 0x7000,
+			            100);
+			steady_copy(&s, s.copy, SPY_DIR_DTOH, SPY_MEM_PAGEABLE, MIB, 0x7000, 0x1000,
+			            longer ? 140 : 80);
+		}
+		steady_read(&s);
+		const struct finding *f = steady_finding(&s, "pageable-async-copy");
+		assert_non_null(f);
+		assert_string_equal(f->advice, longer ? "pageable-to-host" : "pageable-async-copy");
+		steady_end(&s);
+	}
+}
+
 static void reads(struct steady *s, unsigned count, enum spy_direction direction, uint64_t bytes,
                   double us)
 {
@@ -321,6 +341,7 @@ int main(void)
 	        cmocka_unit_test(test_pageable),
 	        cmocka_unit_test(test_pageable_little),
 	        cmocka_unit_test(test_the_way_of_pageable_bytes),
+	        cmocka_unit_test(test_as_many_bytes_both_ways),
 	        cmocka_unit_test(test_pageable_that_waits),
 	        cmocka_unit_test(test_pageable_without_history),
 	        cmocka_unit_test(test_small),
