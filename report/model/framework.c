@@ -6,6 +6,7 @@
  */
 #include "report/model/framework.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "report/base/file.h"
@@ -148,19 +149,24 @@ enum framework framework_of(const struct model *m)
 	return FRAMEWORK_NONE;
 }
 
-bool framework_has_no_optimizer(const struct model *m)
+static bool is_optimizers(const struct model_frame *f)
+{
+	return f->python && f->file && (strstr(f->file, "/optim") || strstr(f->file, "/optax/"));
+}
+
+double framework_optimizer_launches(const struct model *m)
 {
 	bool python = false;
+	double launches = 0;
 
 	for (size_t i = 0; i < m->sites.count; i++) {
 		const struct model_site *s = &m->sites.items[i];
+		bool optimizers = false;
 		for (size_t k = 0; k < s->frame_count && s->kind == SITE_LAUNCH; k++) {
-			const struct model_frame *f = &s->frames[k];
-			python |= f->python;
-			if (f->python && f->file &&
-			    (strstr(f->file, "/optim") || strstr(f->file, "/optax/")))
-				return false;
+			python |= s->frames[k].python;
+			optimizers |= is_optimizers(&s->frames[k]);
 		}
+		launches += optimizers ? s->calls : 0;
 	}
-	return python;
+	return python ? launches : NAN;
 }

@@ -4,8 +4,6 @@
 #ifndef REPORT_FRAMEWORK_H
 #define REPORT_FRAMEWORK_H
 
-#include <stdbool.h>
-
 enum framework {
 	FRAMEWORK_NONE, /* none of these, or not known */
 	FRAMEWORK_PYTORCH,
@@ -19,8 +17,8 @@ extern const char *const framework_names[]; /* NULL for none */
 struct model;
 /* That by which most of the work was given, of a model with its sites. */
 enum framework framework_of(const struct model *m);
-/* Whether stacks of its launches were taken, with Python's frames, and none goes through an
- * optimizer's code (optax, or a folder or file whose name begins with "optim"). */
-bool framework_has_no_optimizer(const struct model *m);
+/* Launches of the run that go through an optimizer's code (optax, or a folder or file whose name
+ * begins with "optim"), estimated; NaN: no stacks of launches with Python's frames were taken. */
+double framework_optimizer_launches(const struct model *m);
 
 #endif

@@ -233,13 +233,14 @@ static const struct row rows[] = {
                              "formulation; jax.profiler shows what the kernel computes",
                              "lower precision or another formulation"},
           [FRAMEWORK_CUPY] =
-                  {"begin with this kernel: lower precision (float32), another function, "
-                   "cupy.fuse or a kernel of your own; ncu tells what limits it",
-                   "make one kernel faster: float32, another function; see ncu"},
+                  {"begin with this kernel: ncu tells what limits it; one of CuPy's own "
+                   "(cupy_...) goes with its neighbours by cupy.fuse, and what computes in "
+                   "float64 is faster in float32",
+                   "make one kernel faster; ask ncu what limits it"},
           [FRAMEWORK_NUMBA] =
-                  {"begin with this kernel: float32 (a constant of Python's makes float64), "
-                   "fastmath=True, shared memory; ncu tells what limits it",
-                   "make one kernel faster: float32, fastmath=True; ask ncu"}}},
+                  {"begin with this kernel: ncu tells what limits it; what computes in float64, "
+                   "which a constant of Python's makes, is faster in float32, with fastmath=True",
+                   "make one kernel faster; ask ncu what limits it"}}},
         {"failed-calls",
          {[FRAMEWORK_NONE] =
                   {"check what each call returns; run under compute-sanitizer to see where",

@@ -331,7 +331,7 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		whatif_machine(&c, m, (size_t)(p - m->processes));
-		c.chained = what == WHATIF_FUSED && framework_has_no_optimizer(m);
+		c.chained = what == WHATIF_FUSED && framework_optimizer_launches(m) <= 0;
 		if (what == WHATIF_KERNEL || what == WHATIF_FUSED) /* less work for the GPU */
 			c.capped = 0;
 		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);

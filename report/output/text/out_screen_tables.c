@@ -138,7 +138,7 @@ void out_screen_changes(const struct screen_report *r, size_t most, struct text_
 
 	if (!s->change_count) {
 		if (r->a->verdict.cls != VERDICT_NONE)
-			text_layout_fact(page, "changes", "none found that would save 1 %% of %s",
+			text_layout_fact(page, "changes", "no finding would save 1 %% of %s",
 			                 s->judged);
 		return;
 	}
