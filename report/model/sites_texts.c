@@ -8,6 +8,7 @@
 #include "report/model/sites_internal.h"
 
 #define AUTOGRAD "pt_autograd_" /* PyTorch names its backward threads so, and a number */
+#define PYTHON   "python"
 
 char *sites_python_trouble(const struct tf_sites *area)
 {
@@ -189,6 +190,12 @@ char *site_ahead(const struct model_site *s, const struct model_frame *since,
 	return text;
 }
 
+/* A thread that nobody named has the name of the interpreter, as the main one does. */
+static bool is_unnamed(const struct model_site *s)
+{
+	return s->thread && !s->range && !strncmp(s->thread, PYTHON, strlen(PYTHON));
+}
+
 char *site_where(const struct model_site *s, bool functions)
 {
 	const bool thread = s->thread != NULL;
@@ -200,7 +207,8 @@ char *site_where(const struct model_site *s, bool functions)
 	if (!line)
 		return head;
 	char *text = is_backward(s) && !s->range ? alloc_format("backward pass after %s", line)
-	                                         : alloc_format("%s, after %s", head, line);
+	             : is_unnamed(s) ? alloc_format("a library's thread behind %s", line)
+	                             : alloc_format("%s, after %s", head, line);
 	free(head);
 	free(line);
 	return text;
