@@ -121,7 +121,7 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 	out_page_percent(t, p->share, 1);
 	if (p->kind == PHASE_LOOP) {
 		out_page_count(t, p->steps);
-		out_page_time(t, summary_step(p));
+		out_page_time(t, summary_step_judged(a, p)); /* as it is told above */
 		out_page_percent(t, a->phases[i].busy, 1);
 		table_cell(t, "loop %u%s: %s", p->number, i == a->phase ? "*" : "", verdict);
 	} else {
