@@ -232,13 +232,19 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 		         g.others > 1 ? "s were" : " was");
 	const struct call_log_thread *t = &s->h->threads[g.thread];
 	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f);
+	bool waits = s->verdict && s->verdict->waits_outside;
+	if (waits)
+		f->title = "The host is outside CUDA while the GPU has nothing to do";
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of %s while thread %s (%llu) was outside "
-	        "CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at most.%s",
+	        "CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at most.%s%s",
 	        finding_estimated(s), unit_percent(share, idle, 1), steady_base(s), t->name,
 	        (unsigned long long)t->tid, others, g.most.count, rate,
 	        unit_time_apart(mean, g.most.idle / (double)g.most.count), longest[0], longest[1],
-	        longest[2], made);
+	        longest[2], made,
+	        waits ? " Its waiting for results that another thread reads is in that; what is "
+	                "predicted here is of its own work alone."
+	              : "");
 	free(rate);
 	free(made);
 	return finding_tell(f, idle, text);

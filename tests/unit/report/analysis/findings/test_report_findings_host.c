@@ -47,6 +47,12 @@ static void test_host_starves(void **state)
 	run_has_not(&r, "host-starves-gpu");
 	run_end(&r);
 
+	starving(&r, 300); /* what it waits for is another finding's */
+	r.verdict.waits_outside = true;
+	run_has(&r, "host-starves-gpu", 0.69, "waiting for results that another thread reads");
+	assert_string_equal(run_finding(&r, "host-starves-gpu")->title,
+	                    "The host is outside CUDA while the GPU has nothing to do");
+	run_end(&r);
 	starving(&r, 1000); /* the GPU works meanwhile */
 	run_has_not(&r, "host-starves-gpu");
 	run_end(&r);
