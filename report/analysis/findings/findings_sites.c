@@ -16,7 +16,8 @@
 #define SITE_LEAST 0.1
 /* What is judged has less than this share of what the lines of the whole run have: these tell
  * nothing of it. */
-#define JUDGED_LEAST 0.5
+#define JUDGED_LEAST  0.5
+#define JUDGED_NEARLY 0.8
 /* Fewer gaps with a known line (or less than half of the time) tell no line. */
 #define FEW_LINES 10
 
@@ -172,10 +173,10 @@ static bool choose(const struct model_sites *sites, const double *of, struct fin
 	return true;
 }
 
-/* Whether what is judged has most of what all lines have: it may be a loop behind a start-up that
+/* What part of what all lines have is of what is judged: it may be a loop behind a start-up that
  * copied far more. Without recent calls it is the whole run. */
-static bool has_most(const struct finding_context *c, const struct finding_calls *a,
-                     const double *of)
+static double judged_part(const struct finding_context *c, const struct finding_calls *a,
+                          const double *of)
 {
 	double whole = 0, judged = 0, held = c->h->coverage > 0 ? c->h->coverage : 1;
 
@@ -186,7 +187,21 @@ static bool has_most(const struct finding_context *c, const struct finding_calls
 		if (kind >= 0 && a->kinds & FINDING_KIND(kind))
 			judged += measured_of(&c->call_events[i], a->measure);
 	}
-	return !c->count || judged >= JUDGED_LEAST * held * whole;
+	return !c->count ? 1 : whole > 0 ? judged / (held * whole) : 0;
+}
+
+/* Of launches samples alone have a line, and the whole run has more of them than the recent calls:
+ * where nearly all launches are of what is judged, these tell. */
+static bool all_tell(const struct finding_context *c, const struct finding_calls *a, double *of,
+                     struct finding *f)
+{
+	if (a->kinds != FINDING_KIND(SITE_LAUNCH) || a->only != ALL_OF_THEM || !c->count)
+		return false;
+	add_all(&c->m->sites, a, of);
+	if (judged_part(c, a, of) >= JUDGED_NEARLY && choose(&c->m->sites, of, f))
+		return true;
+	memset(of, 0, c->m->sites.place_count * sizeof(*of));
+	return false;
 }
 
 void finding_find_site(const struct finding_context *c, const struct finding_calls *a,
@@ -198,11 +213,15 @@ void finding_find_site(const struct finding_context *c, const struct finding_cal
 		return;
 	double *of = alloc_zeroed(sites->place_count, sizeof(*of));
 	f->place_measure = measures[a->measure];
+	if (all_tell(c, a, of, f)) {
+		free(of);
+		return;
+	}
 	add_recent(c, a, f, of);
 	if (!choose(sites, of, f) && (a->only == ALL_OF_THEM || a->only == THAT_WAIT_FOR_ALL)) {
 		memset(of, 0, sites->place_count * sizeof(*of));
 		add_all(sites, a, of);
-		if (has_most(c, a, of))
+		if (judged_part(c, a, of) >= JUDGED_LEAST)
 			choose(sites, of, f);
 	}
 	free(of);

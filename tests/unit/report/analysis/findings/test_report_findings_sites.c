@@ -94,6 +94,38 @@ static void test_most_is_judged(void **state)
 	run_end(&r);
 }
 
+/* Samples alone have the line of a launch: where nearly all launches are judged, those of the whole
+ * run tell, else the few of the recent calls. */
+static void test_launches_of_the_whole_run(void **state)
+{
+	static const struct finding_calls launches = {FINDING_KIND(SITE_LAUNCH), BY_API,
+	                                              ALL_OF_THEM};
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 0, 0);
+	for (unsigned i = 0; i < 100; i++)
+		run_launch(&r, FREE, 100.0 * i, 2)->site = i < 3 ? START_UP + 1 : 0;
+	double one =
+	        r.process.call_log.call_events[0].end - r.process.call_log.call_events[0].start;
+	for (size_t i = 0; i < LINES; i++)
+		sites[i].kind = SITE_LAUNCH;
+	places[START_UP].api_time = 45 * one;
+	places[LOOP].api_time = 60 * one;
+	struct finding_context c = {.m = &r.m,
+	                            .process = &r.process,
+	                            .h = &r.process.call_log,
+	                            .call_events = r.process.call_log.call_events,
+	                            .count = r.process.call_log.count};
+	struct finding f = {0};
+	finding_find_site(&c, &launches, &f);
+	assert_ptr_equal(f.place, &places[LOOP]);
+	places[LOOP].api_time = 120 * one; /* some before what is judged */
+	finding_find_site(&c, &launches, &f);
+	assert_ptr_equal(f.place, &places[START_UP]);
+	run_end(&r);
+}
+
 /* Nothing is kept: all lines are of what is judged. */
 static void test_no_calls(void **state)
 {
@@ -187,6 +219,7 @@ int main(void)
 	        cmocka_unit_test(test_known_calls),
 	        cmocka_unit_test(test_most_was_before),
 	        cmocka_unit_test(test_most_is_judged),
+	        cmocka_unit_test(test_launches_of_the_whole_run),
 	        cmocka_unit_test(test_no_calls),
 	        cmocka_unit_test(test_reads_without_waits),
 	};
