@@ -98,11 +98,15 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
 
-	if (a->measure == BY_PAGEABLE && f->advice) /* those that the advice is of */
-		return (e->direction == SPY_DIR_DTOH) == !strcmp(f->advice, "pageable-to-host");
+	bool to_host = e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH;
+
+	/* Those that the advice is of. */
+	if (f->advice && !strcmp(f->advice, "implicit-read"))
+		return to_host;
+	if (a->measure == BY_PAGEABLE && f->advice)
+		return to_host == !strcmp(f->advice, "pageable-to-host");
 	if (a->only == THAT_BRING_BACK)
-		return e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH &&
-		       e->memory == SPY_MEM_PINNED;
+		return to_host && e->memory == SPY_MEM_PINNED;
 	if (a->only == OF_ITS_KERNEL)
 		return kernel && f->kernel && !strcmp(kernel, f->kernel);
 	return a->only != THAT_COMMUNICATES || (kernel && cuda_communicates(kernel));

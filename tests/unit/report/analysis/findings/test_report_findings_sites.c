@@ -126,6 +126,46 @@ static void test_launches_of_the_whole_run(void **state)
 	run_end(&r);
 }
 
+/* A finding whose advice is of one direction has a line of that, whatever the other took. */
+static void test_the_way_of_the_advice(void **state)
+{
+	static const struct {
+		const char *advice;
+		enum finding_measure by;
+		size_t line; /* of the longer copies to the device, or those to the host */
+	} runs[] = {{NULL, BY_API, START_UP},
+	            {"implicit-sync", BY_API, START_UP},
+	            {"implicit-read", BY_API, LOOP},
+	            {"pageable-async-copy", BY_PAGEABLE, START_UP},
+	            {"pageable-to-host", BY_PAGEABLE, LOOP}};
+
+	for (size_t k = 0; k < sizeof(runs) / sizeof(runs[0]); k++) {
+		const struct finding_calls calls = {FINDING_KIND(SITE_COPY), runs[k].by,
+		                                    ALL_OF_THEM};
+		struct run r;
+		run_start(&r);
+		with_lines(&r, 100, 50);
+		for (unsigned i = 0; i < 20; i++) {
+			struct call_event *to = run_copy_back(&r, FREE, 100.0 * i, 40);
+			to->direction = SPY_DIR_HTOD;
+			to->bytes = 2000;
+			to->site = START_UP + 1;
+			struct call_event *back = run_copy_back(&r, FREE, 100.0 * i + 50, 20);
+			back->bytes = 1000;
+			back->site = LOOP + 1;
+		}
+		struct finding_context c = {.m = &r.m,
+		                            .process = &r.process,
+		                            .h = &r.process.call_log,
+		                            .call_events = r.process.call_log.call_events,
+		                            .count = r.process.call_log.count};
+		struct finding f = {.advice = runs[k].advice};
+		finding_find_site(&c, &calls, &f);
+		assert_ptr_equal(f.place, &places[runs[k].line]);
+		run_end(&r);
+	}
+}
+
 /* Nothing is kept: all lines are of what is judged. */
 static void test_no_calls(void **state)
 {
@@ -219,6 +259,7 @@ int main(void)
 	        cmocka_unit_test(test_known_calls),
 	        cmocka_unit_test(test_most_was_before),
 	        cmocka_unit_test(test_most_is_judged),
+	        cmocka_unit_test(test_the_way_of_the_advice),
 	        cmocka_unit_test(test_launches_of_the_whole_run),
 	        cmocka_unit_test(test_no_calls),
 	        cmocka_unit_test(test_reads_without_waits),
