@@ -37,8 +37,9 @@
 #define ESTIMATE_IN_NS  2500.0
 #define ESTIMATE_OUT_NS 1500.0
 /*
- * The same of a staged copy, and so much less or more it was: to the device 2.5 to 3.3 us on 15
- * machines with an H200 or H100, to the host 1.4 to 1.6 on most, 2.2 to 2.8 on some.
+ * The same of a staged copy, and so much less or more it may be. Fitted to the 17 records of part
+ * `accuracy` that have such copies (2026-11, H200 and three of an H100; of how many machines is not
+ * known): to the device 2.5 to 3.3 us, to the host 1.4 to 1.6 in most, 2.2 to 2.8 in some.
  */
 #define ESTIMATE_STAGED_IN_NS       2700.0
 #define ESTIMATE_STAGED_IN_LESS_NS  350.0
@@ -54,7 +55,7 @@
 /*
  * The share of what the link carries that copies reach: 55.3 of 63.0 bytes a ns, both ways. The
  * others are assumed: what such copies reach elsewhere. With PCIe 5 staged copies of 1 MiB to the
- * device took 1 % less to 6 % more than by that on some 15 machines.
+ * device took as long as by that to 6 % more in these records.
  */
 #define ESTIMATE_LINK_REACHED 0.877
 #define ESTIMATE_LINK_MOST    0.92

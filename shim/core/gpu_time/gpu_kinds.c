@@ -6,7 +6,8 @@
 
 #define MEASURED_OFF_NS 250.0
 /* Of a kind that nobody measured: the same, and in quadrature with it 200 ns, by which its empty
- * kernel may differ from the middle of those measured (130 and 150 ns did). */
+ * kernel may differ from the middle of those measured (130 and 150 ns did). 200 is a choice, made
+ * beside two runs without a row: docs/MEASURED.md. */
 #define OTHER_OFF_NS     320.0
 #define SIMULATED_OFF_NS 400.0
 #define DEVICES_MOST     64u
