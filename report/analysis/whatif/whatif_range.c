@@ -91,6 +91,7 @@ void whatif_widen(struct whatif_result *to)
 	to->low = isfinite(below)
 	                  ? to->predicted * exp(-hypot(hypot(AT_ONCE * below, less), spread))
 	                  : to->low;
-	to->low = fmax(to->low, fmin(to->predicted, to->bound_least * exp(-BOUND_SPREAD)));
+	if (to->bound_least > 0) /* NaN: not known */
+		to->low = fmax(to->low, fmin(to->predicted, to->bound_least * exp(-BOUND_SPREAD)));
 	to->high = to->predicted * exp(hypot(hypot(worst * above, more), spread));
 }
