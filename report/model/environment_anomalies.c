@@ -171,12 +171,12 @@ static void clocks(const char *name, const struct environment_device *d,
 	free(of);
 }
 
-/* At which reading these processes were on a device, and whether they still are. */
-static const char *when(double first, double last)
+/* When these processes were on a device, by the reading that tells of them and what the last has.
+ */
+static const char *when(bool at_start, double last)
 {
-	if (last >= first || !(first > 0))
-		return "exit";
-	return last > 0    ? "the start, fewer at exit"
+	return !at_start   ? "exit"
+	       : last > 0  ? "the start, fewer at exit"
 	       : last == 0 ? "the start, gone at exit"
 	                   : "the start";
 }
@@ -199,7 +199,7 @@ static void processes(const char *name, const struct environment_device *d,
 	/* Of a device in instances, theirs may be another one. */
 	if (others > 0 && !(environment_value(r, SPY_ENVIRONMENT_MIG) > 0))
 		add(to, "%s: %.0f other process%s on it at %s (%s), with %s of its memory", name,
-		    others, others > 1 ? "es" : "", when(first, last),
+		    others, others > 1 ? "es" : "", when(at_start, last),
 		    *list ? list : "not known which",
 		    unit_bytes(memory, environment_value(r, SPY_ENVIRONMENT_OTHERS_BYTES)));
 	free(list);

@@ -91,19 +91,6 @@ static void sum_up(struct gaps *g, const struct thread_gaps *threads, size_t cou
 	g->others -= g->others > 0;
 }
 
-/* Whether hardly any of the work is of unknown duration. */
-static bool is_mostly_timed(const struct finding_context *s)
-{
-	double pieces = 0, unknown = 0;
-
-	for (size_t i = 0; i < s->count; i++)
-		if (flow_is_work(&s->call_events[i])) {
-			pieces++;
-			unknown += !isfinite(s->call_events[i].gpu);
-		}
-	return unknown <= WHATIF_MOST_UNKNOWN * pieces;
-}
-
 /* Times between the calls of threads that give work, as far as the GPU had none then. */
 static struct gaps detect_gaps(const struct finding_context *s)
 {
@@ -114,10 +101,16 @@ static struct gaps detect_gaps(const struct finding_context *s)
 	struct flow flow;
 	struct finding_lines lines;
 	double latest = 0, counted = 0; /* the end of the last call, and of what `idle` has */
-	bool timed = is_mostly_timed(s);
+	size_t pieces = 0, unknown = 0;
 
-	for (size_t i = 0; i < s->count; i++)
-		threads[s->call_events[i].thread].gives |= flow_is_work(&s->call_events[i]);
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i];
+		bool work = flow_is_work(a);
+		threads[a->thread].gives |= work;
+		pieces += work;
+		unknown += work && !isfinite(a->gpu);
+	}
+	bool timed = (double)unknown <= WHATIF_MOST_UNKNOWN * (double)pieces;
 	finding_lines_make(&lines, s);
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {

@@ -15,7 +15,7 @@
 /* A line that has less of it is not the one to look at. */
 #define SITE_LEAST 0.1
 /* What is judged has less than this share of what the lines of the whole run have: these tell
- * nothing of it. */
+ * nothing of it. It has nearly all: they tell of launches rather than the recent calls. */
 #define JUDGED_LEAST  0.5
 #define JUDGED_NEARLY 0.8
 /* Fewer gaps with a known line (or less than half of the time) tell no line. */
@@ -97,7 +97,6 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
                      const struct finding *f, const struct call_event *e)
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
-
 	bool to_host = e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH;
 
 	/* Those that the advice is of. */
@@ -194,40 +193,40 @@ static double judged_part(const struct finding_context *c, const struct finding_
 	return !c->count ? 1 : whole > 0 ? judged / (held * whole) : 0;
 }
 
-/* Of launches samples alone have a line, and the whole run has more of them than the recent calls:
- * where nearly all launches are of what is judged, these tell. */
-static bool all_tell(const struct finding_context *c, const struct finding_calls *a, double *of,
-                     struct finding *f)
+/* The line by all lines of the run, where so much of what they have is of what is judged. */
+static bool choose_of_all(const struct finding_context *c, const struct finding_calls *a,
+                          double least, double *of, struct finding *f)
 {
-	if (a->kinds != FINDING_KIND(SITE_LAUNCH) || a->only != ALL_OF_THEM || !c->count)
-		return false;
-	add_all(&c->m->sites, a, of);
-	if (judged_part(c, a, of) >= JUDGED_NEARLY && choose(&c->m->sites, of, f))
-		return true;
 	memset(of, 0, c->m->sites.place_count * sizeof(*of));
-	return false;
+	add_all(&c->m->sites, a, of);
+	return judged_part(c, a, of) >= least && choose(&c->m->sites, of, f);
+}
+
+static void choose_line(const struct finding_context *c, const struct finding_calls *a, double *of,
+                        struct finding *f)
+{
+	/* Of launches samples alone have a line, and the whole run has more of them than the
+	 * recent calls. */
+	if (a->kinds == FINDING_KIND(SITE_LAUNCH) && a->only == ALL_OF_THEM && c->count &&
+	    choose_of_all(c, a, JUDGED_NEARLY, of, f))
+		return;
+	memset(of, 0, c->m->sites.place_count * sizeof(*of));
+	add_recent(c, a, f, of);
+	if (!choose(&c->m->sites, of, f) &&
+	    (a->only == ALL_OF_THEM || a->only == THAT_WAIT_FOR_ALL))
+		choose_of_all(c, a, JUDGED_LEAST, of, f);
 }
 
 void finding_find_site(const struct finding_context *c, const struct finding_calls *a,
                        struct finding *f)
 {
-	const struct model_sites *sites = &c->m->sites;
+	size_t count = c->m->sites.place_count;
 
-	if (!a->kinds || !sites->place_count)
+	if (!a->kinds || !count)
 		return;
-	double *of = alloc_zeroed(sites->place_count, sizeof(*of));
+	double *of = alloc_zeroed(count, sizeof(*of));
 	f->place_measure = measures[a->measure];
-	if (all_tell(c, a, of, f)) {
-		free(of);
-		return;
-	}
-	add_recent(c, a, f, of);
-	if (!choose(sites, of, f) && (a->only == ALL_OF_THEM || a->only == THAT_WAIT_FOR_ALL)) {
-		memset(of, 0, sites->place_count * sizeof(*of));
-		add_all(sites, a, of);
-		if (judged_part(c, a, of) >= JUDGED_LEAST)
-			choose(sites, of, f);
-	}
+	choose_line(c, a, of, f);
 	free(of);
 }
 

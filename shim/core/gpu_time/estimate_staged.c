@@ -186,21 +186,20 @@ struct estimate_range estimate_staged(const struct estimate_bus *bus, bool to_ho
 
 	if (!(bus->rate > 0))
 		return by_call(paced, bytes, call_ns);
-	double last = estimate_last_piece(bus, bytes, call_ns);
-	double off = ESTIMATE_STAGED_OFF_IN * paced, more = off;
-	struct part p = pieces(bus, to_host, bytes), ends = pieces(bus, false, last_bytes(bytes));
+	double last = to_host ? 0 : estimate_last_piece(bus, bytes, call_ns);
+	double off = paced * (to_host ? ESTIMATE_STAGED_OFF_OUT : ESTIMATE_STAGED_OFF_IN);
+	double more = off + (to_host ? ESTIMATE_STAGED_BUFFERS_OFF * (call_ns - paced) : 0);
+	struct part p = pieces(bus, to_host, bytes),
+	            ends = to_host ? times(2, pieces(bus, true, ESTIMATE_PIECE_OUT))
+	                           : pieces(bus, false, last_bytes(bytes));
 
-	ends.ns = last;
-	if (to_host) {
-		ends = times(2, pieces(bus, true, ESTIMATE_PIECE_OUT));
-		off = ESTIMATE_STAGED_OFF_OUT * paced;
-		more = off + ESTIMATE_STAGED_BUFFERS_OFF * (call_ns - paced);
-	}
+	if (!to_host)
+		ends.ns = last;
 	if (paced > 0 && paced + ends.ns > p.ns)
 		p = sum_of(ends, (struct part){paced, off, more});
 	/* It cannot be shorter than its bytes take, nor go on when the call has the last of them.
 	 */
-	double shortest = bytes / bus->most, longest = call_ns + (to_host ? 0 : last);
+	double shortest = bytes / bus->most, longest = call_ns + last;
 	double ns = smaller(p.ns, larger(longest, shortest));
 	return (struct estimate_range){ns, smaller(ns, larger(p.ns - p.less, shortest)),
 	                               larger(ns, smaller(p.ns + p.more, longest))};

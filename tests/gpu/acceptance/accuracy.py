@@ -194,7 +194,7 @@ class Same:
         self.classes = [work.classes_of(r.reports["beside"], self.truths.has_shapes) for r in both]
 
     def tells(self, key):
-        return is_staged(key) and self.truths.classes.get(key, (0, 0))[0]
+        return is_staged(key) and self.truths.classes.get(key, (0, 0))[0] > 0
 
 
 def compare_classes(made, truths):
@@ -204,8 +204,12 @@ def compare_classes(made, truths):
     ours = {key: None for classes in each for key in classes}
     left_out = truths.without_truth("sample")
     real = {k for k, v in truths.classes.items() if v[0] and k not in left_out}
-    both = [compare_class(k, [classes.get(k) or work.Class() for classes in (same.classes if same.tells(k) else each)],
-                          same.truths if same.tells(k) else truths, bool(same.tells(k))) for k in ours if k in real]
+    both = []
+    for key in (k for k in ours if k in real):
+        told = same.tells(key)
+        runs_of = same.classes if told else each
+        both.append(compare_class(key, [classes.get(key) or work.Class() for classes in runs_of],
+                                  same.truths if told else truths, told))
     both.sort(key=lambda r: -r["pieces"] * r["truth_ns"])
     alone = {"ours": sorted(work.text(k) for k in set(ours) - real),
              "truth": sorted(work.text(k) for k in real - set(ours))}

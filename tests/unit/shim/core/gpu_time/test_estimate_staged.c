@@ -105,6 +105,12 @@ static void test_in_a_program(void **state)
 	assert_true(estimate_staged(&bus, true, 2.5 * (1 << 20), 205000).high >= 121800);
 }
 
+static double behind_ns(const struct estimate_bus *bus, double bytes, double call, double ahead)
+{
+	return estimate_staged(bus, false, bytes, estimate_staged_ahead(bus, bytes, call, ahead))
+	        .ns;
+}
+
 /* Where work was ahead the first pieces were staged meanwhile: the rest of the call is the GPU's.
  */
 static void test_behind_work(void **state)
@@ -113,23 +119,11 @@ static void test_behind_work(void **state)
 	double mib = 1 << 20;
 
 	/* 5 MiB: CUPTI says 443 us; 20 MiB: 2,419 */
-	assert_near(estimate_staged(&bus, false, 5 * mib,
-	                            estimate_staged_ahead(&bus, 5 * mib, 430000, 623000))
-	                    .ns,
-	            443000, 0.05);
-	assert_near(estimate_staged(&bus, false, 20 * mib,
-	                            estimate_staged_ahead(&bus, 20 * mib, 2405000, 605000))
-	                    .ns,
-	            2419000, 0.05);
+	assert_near(behind_ns(&bus, 5 * mib, 430000, 623000), 443000, 0.05);
+	assert_near(behind_ns(&bus, 20 * mib, 2405000, 605000), 2419000, 0.05);
 	/* all of it: 1.25 MiB, 29.8 us; 1.75 MiB, 42.9 */
-	assert_near(estimate_staged(&bus, false, 1.25 * mib,
-	                            estimate_staged_ahead(&bus, 1.25 * mib, 0, 139000))
-	                    .ns,
-	            29800, 0.05);
-	assert_near(estimate_staged(&bus, false, 1.75 * mib,
-	                            estimate_staged_ahead(&bus, 1.75 * mib, 0, 196000))
-	                    .ns,
-	            42900, 0.12);
+	assert_near(behind_ns(&bus, 1.25 * mib, 0, 139000), 29800, 0.05);
+	assert_near(behind_ns(&bus, 1.75 * mib, 0, 196000), 42900, 0.12);
 	/* a short wait, a part of the first piece; none; one piece alone */
 	assert_near(estimate_staged_ahead(&bus, 4 * mib, 300000, 50000), 350000, 1e-9);
 	assert_near(estimate_staged_ahead(&bus, 4 * mib, 300000, 0), 300000, 1e-9);
