@@ -6,7 +6,7 @@ import tempfile
 import types
 import unittest
 
-from acceptance import beside, modes, process, programs, resident, runs
+from acceptance import beside, fixes_table, modes, process, programs, resident, runs
 
 
 class Processes(unittest.TestCase):
@@ -38,6 +38,26 @@ class Processes(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             o = process.run(["/nonexistent/x"], {}, 5, folder, "p")
         self.assertEqual(o.rc, 127)
+
+
+class Timed(unittest.TestCase):
+    def settings(self, half="all"):
+        return types.SimpleNamespace(half=half, simulated=False, build="/b", work="/w", wanted=lambda name: True, library_path=dict)
+
+    def test_of_a_set_its_programs_alone(self):
+        """As they were written, of one GPU, with the marks of graphs that their truth needs."""
+        found = programs.timed_programs(self.settings("first"))
+        cases = [c for c in fixes_table.FIRST if c.gpus == 1]
+        self.assertEqual([p.name for p in found], [c.name for c in cases])
+        self.assertTrue(all(p.graphs and p.gated and "WORKLOAD_FIX" not in p.env for p in found))
+        self.assertNotIn("ddp_exposed", [p.name for p in found])
+
+    def test_without_one_those_of_graphs_alone(self):
+        names = [p.name for p in programs.timed_programs(self.settings())]
+        self.assertTrue(set(programs.JAX_WITH_GRAPHS) <= set(names))
+        self.assertNotIn("gcn_item", names)
+        self.assertEqual(sorted(p.name for p in programs.gpu_programs(self.settings()) if p.graphs),
+                         ["graph_replay/shared", "graph_replay/static", "jax_graphs", "torch_graph_replay"])
 
 
 class Gate(unittest.TestCase):

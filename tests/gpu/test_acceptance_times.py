@@ -250,7 +250,7 @@ class Rounds(unittest.TestCase):
 
     def made(self, count, left, troubles=()):
         """(settings, the rounds' row) of so many rounds asked for, with time left for so many."""
-        settings = types.SimpleNamespace(rounds=count, runs={}, only=None, simulated=True)
+        settings = types.SimpleNamespace(rounds=count, runs={}, only=None, half="all", simulated=True)
         done = []
 
         def one(*_):

@@ -8,19 +8,21 @@ import glob
 import os
 import sys
 
+from acceptance import fixes_table
 from acceptance.settings import ROOT, framework_versions
 
 WORKLOADS = os.path.join(ROOT, "tests", "gpu", "workloads")
 # Of the programs with their fix: graphs of JAX's beside copies of one number. In the first one other streams keep the GPU from
 # the sampler's calibration.
-JAX_WITH_GRAPHS = {"jax_stellarator_coils": ("jax", "optax"), "jax_fort_views": ("jax",), "jax_metro_trips": ("jax",)}
+JAX_WITH_GRAPHS = ("jax_stellarator_coils", "jax_fort_views", "jax_metro_trips")
 
 
 class Program:
-    """Something to run; `quick_argv` is a shorter run of it."""
+    """Something to run; `quick_argv` is a shorter run of it. `graphs`: it launches some, and CUPTI then records each launch of one
+    as a span, and none of the kernels inside."""
 
     def __init__(self, name, argv, needs=(), env=None, timeout=60, resident=False, quick_argv=None,
-                 loop=None, gated=False):
+                 loop=None, gated=False, graphs=False):
         self.name = name
         self.argv = argv
         self.needs = needs
@@ -30,6 +32,7 @@ class Program:
         self.quick_argv = quick_argv or argv
         self.loop = loop or argv  # the form whose loop is timed for the overhead
         self.gated = gated
+        self.graphs = graphs
 
     def missing(self):
         """Why it cannot be run here, or None."""
@@ -63,7 +66,7 @@ def gpu_programs(settings):
     native = settings.library_path()
     for kind in ("static", "shared"):
         for name in sample_names():
-            rows.append(Program("%s/%s" % (name, kind), [built("samples", kind, name)], env=native))
+            rows.append(Program("%s/%s" % (name, kind), [built("samples", kind, name)], env=native, graphs=name == "graph_replay"))
     for kind in ("static", "shared"):
         loop = built("tests", "launch_loop_" + kind)
         rows.append(Program("launch_loop/" + kind, [loop, "200000"], quick_argv=[loop, "20000"],
@@ -84,13 +87,14 @@ def gpu_programs(settings):
         workload("torch_conv_training", "torch_conv_training.py", torch, resident=True),
         workload("torch_compiled", "torch_compiled.py", torch, env=compiled, timeout=200,
                  resident=True),
-        workload("torch_graph_replay", "torch_graph_replay.py", torch, resident=True),
+        workload("torch_graph_replay", "torch_graph_replay.py", torch, resident=True, graphs=True),
         workload("torch_pinned_copies", "torch_pinned_copies.py", torch, resident=True),
         workload("torch_staged_copies", "torch_staged_copies.py", torch),
         workload("triton_kernel", "triton_kernel.py", ("torch", "triton"),
                  env=cache("TRITON_CACHE_DIR", "triton"), resident=True),
         workload("jax_matmul", "jax_matmul.py", ("jax",), env=jax_env, resident=True),
-        workload("jax_graphs", "jax_graphs.py", ("jax",), env={"TF_CPP_MIN_LOG_LEVEL": "2"}, resident=True),
+        workload("jax_graphs", "jax_graphs.py", ("jax",), env={"TF_CPP_MIN_LOG_LEVEL": "2"}, resident=True,
+                 graphs=True),
         workload("cupy_elementwise", "cupy_elementwise.py", ("cupy",),
                  env=cache("CUPY_CACHE_DIR", "cupy"), resident=True),
     ]
@@ -104,7 +108,7 @@ def simulated_programs(settings):
         for name in sample_names():
             path = os.path.join(settings.build, "samples", folder, name)
             if folder in ("sim", "sim-static") or os.path.exists(path):
-                rows.append(Program("%s/%s" % (name, folder), [path]))
+                rows.append(Program("%s/%s" % (name, folder), [path], graphs=name == "graph_replay"))
     return rows
 
 
@@ -113,10 +117,18 @@ def all_programs(settings):
     return [p for p in rows if settings.wanted(p.name)]
 
 
+def with_fix(settings, names):
+    """Programs with their fix, as they were written, with short loops. Without XLA's tuning each run has the same kernels."""
+    env = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "WORKLOAD_LOOP_S": "1.5"}
+    cases = [c for cases in fixes_table.HALVES.values() for c in cases if c.name in names and c.gpus == 1]
+    return [workload(c.name, c.name + ".py", c.needs, env={**env, **c.env}, graphs=True)
+            for c in cases if settings.wanted(c.name)]
+
+
 def timed_programs(settings):
-    """Those whose GPU times can be compared with CUPTI's."""
-    rows = all_programs(settings)
-    if not settings.simulated:
-        env = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "WORKLOAD_LOOP_S": "1.5"}
-        rows += [workload(name, name + ".py", needs, env=env) for name, needs in JAX_WITH_GRAPHS.items() if settings.wanted(name)]
-    return rows
+    """Those whose GPU times can be compared with CUPTI's; of a set of programs with their fix (--half) these alone."""
+    if settings.simulated:
+        return all_programs(settings)
+    if settings.half != "all":
+        return with_fix(settings, [c.name for c in fixes_table.HALVES[settings.half]])
+    return all_programs(settings) + with_fix(settings, JAX_WITH_GRAPHS)

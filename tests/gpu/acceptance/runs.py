@@ -13,8 +13,6 @@ import time
 from acceptance import counts, process, programs, shim, truth
 from acceptance.modes import BARE, MODES
 
-# Programs with graphs: CUPTI then records each launch of one as a span, and none of the kernels inside.
-GRAPH_PROGRAMS = ("graph_replay", "torch_graph_replay", "jax_graphs", *programs.JAX_WITH_GRAPHS)
 PROGRAMS = (
     r"^((many_tiny_launches|one_big_kernel|pageable_copies|pinned_overlap|graph_replay|launch_loop)/(static|sim)"
     r"|torch_mlp/.*|torch_conv_training|torch_compiled|torch_graph_replay|torch_pinned_copies|torch_staged_copies|jax_matmul|jax_graphs)$")
@@ -77,9 +75,8 @@ def argv_of(settings, program):
 
 def watched_run(settings, program, mode, name):
     """A run with the yardstick in the same process."""
-    spans = program.name.split("/")[0] in GRAPH_PROGRAMS
     folder = counts.folder_of(settings, program.name, name)
-    env = truth.yardstick(settings).environment(settings, folder, graphs_as_spans=spans)
+    env = truth.yardstick(settings).environment(settings, folder, graphs_as_spans=program.graphs)
     return Run(settings, program, mode, name, env)
 
 
@@ -202,7 +199,7 @@ def rows(settings, page, row_of, print_row):
     """The rows of all programs of these two parts, `row_of(program, rounds)` of each."""
     found = []
     for program in programs.timed_programs(settings):
-        if settings.only is None and not re.search(PROGRAMS, program.name):
+        if settings.only is None and settings.half == "all" and not re.search(PROGRAMS, program.name):
             continue
         row = {"program": program.name, "pass": None, "note": None}
         missing = program.missing()
