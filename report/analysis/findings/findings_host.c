@@ -200,7 +200,8 @@ static bool uploads(const struct finding_context *s)
 bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
 	const struct model_gpu_busy *b = &s->m->gpu.busy;
-	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES], others[64] = "";
+	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES], others[64] = "",
+	                                                                          span[SPAN_BYTES];
 
 	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
@@ -230,9 +231,9 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 		f->title = "The host is outside CUDA while the GPU has nothing to do";
 	char *text = alloc_format(
 	        "The GPU had nothing to do for %s%s %% of %s while thread %s (%llu) was outside "
-	        "CUDA%s: %zu times (%s), for %s on average and %s, %s and %s at most.%s%s",
+	        "CUDA%s: %zu times%s (%s), for %s on average and %s, %s and %s at most.%s%s",
 	        finding_estimated(s), unit_percent(share, idle, 1), steady_base(s), t->name,
-	        (unsigned long long)t->tid, others, g.most.count, rate,
+	        (unsigned long long)t->tid, others, g.most.count, steady_span(s, span), rate,
 	        unit_time_apart(mean, g.most.idle / (double)g.most.count), longest[0], longest[1],
 	        longest[2], made,
 	        waits ? " Its waiting for results that another thread reads is in that; what is "

@@ -33,7 +33,7 @@ static bool tell_reads_outside(const struct finding_context *s, struct finding *
 {
 	const struct verdict *v = s->verdict;
 	double bytes = 0, waits = finding_share(s, s->classes[SPY_CLASS_SYNC].ns);
-	char share[UNIT_BYTES], size[UNIT_BYTES];
+	char share[UNIT_BYTES], size[UNIT_BYTES], span[SPAN_BYTES];
 	uint64_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++) {
@@ -49,18 +49,20 @@ static bool tell_reads_outside(const struct finding_context *s, struct finding *
 	f->advice = "reads-outside-cuda";
 	char *rate = finding_rate(s, (double)count);
 	char *text = alloc_format(
-	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host (%s, "
+	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host%s "
+	        "(%s, "
 	        "%s on average), and the host gives the GPU more work only when another thread "
 	        "has read them.",
 	        unit_percent(share, finding_known(waits), 1), steady_base(s),
-	        (unsigned long long)count, rate, unit_bytes(size, bytes / (double)count));
+	        (unsigned long long)count, steady_span(s, span), rate,
+	        unit_bytes(size, bytes / (double)count));
 	free(rate);
 	return finding_tell(f, v->first == VERDICT_SYNC ? v->gain : v->second_gain, text);
 }
 
 bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 {
-	char share[UNIT_BYTES], waits[UNIT_BYTES], pieces[UNIT_BYTES];
+	char share[UNIT_BYTES], waits[UNIT_BYTES], pieces[UNIT_BYTES], span[SPAN_BYTES];
 	const struct finding_tally *t = &s->classes[SPY_CLASS_SYNC];
 	uint64_t turns = t->count - t->failed;
 	double each = turns ? (double)pieces_of(s) / (double)turns : INFINITY,
@@ -74,9 +76,9 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 		return false;
 	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
-	        "%llu waits, %s, one for every %s pieces of work; they take %s %% of the host's "
+	        "%llu waits%s, %s, one for every %s pieces of work; they take %s %% of the host's "
 	        "%s, and the GPU idles because of the host for %s%s %% of %s.",
-	        (unsigned long long)turns, rate, unit_count(pieces, each),
+	        (unsigned long long)turns, steady_span(s, span), rate, unit_count(pieces, each),
 	        unit_percent(waits, t->ns, s->held), steady_whose(s), finding_estimated(s),
 	        unit_percent(share, idle, 1), steady_base(s));
 	free(rate);
@@ -154,6 +156,7 @@ static struct early detect_early(const struct finding_context *s)
 bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 {
 	char waited[UNIT_BYTES], outside[UNIT_BYTES], each[UNIT_BYTES], wasted[UNIT_BYTES];
+	char span[SPAN_BYTES];
 	const struct model_split *host = &s->m->host;
 	double idle = finding_idle(s);
 
@@ -168,12 +171,13 @@ bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 	if (count < FEW_WAITS || !(middle >= SHORT_LOOK))
 		return false;
 	char *text = alloc_format(
-	        "After %zu waits (%s %% of the host's %s) the GPU had nothing left to do; each "
+	        "After %zu waits%s (%s %% of the host's %s) the GPU had nothing left to do; each "
 	        "time "
 	        "the host then worked outside CUDA, for %s (median), %s %% of %s, before it gave "
 	        "the GPU more. Of all waiting %s %% was for no work at all.",
-	        count, unit_percent(waited, e.waited, s->held), steady_whose(s),
-	        unit_time_apart(each, middle), unit_percent(outside, sum, s->held), steady_base(s),
+	        count, steady_span(s, span), unit_percent(waited, e.waited, s->held),
+	        steady_whose(s), unit_time_apart(each, middle), unit_percent(outside, sum, s->held),
+	        steady_base(s),
 	        unit_percent(wasted, host->sync_wasted, host->sync_useful + host->sync_wasted));
 	return finding_tell(f, fmin(finding_share(s, sum), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
@@ -242,7 +246,7 @@ static struct implicit detect_implicit(const struct finding_context *s)
 
 bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 {
-	char share[UNIT_BYTES], gpu[UNIT_BYTES];
+	char share[UNIT_BYTES], gpu[UNIT_BYTES], span[SPAN_BYTES];
 	double idle = finding_idle(s);
 
 	if (!finding_is_long(s) || isnan(idle))
@@ -255,11 +259,11 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 		f->advice = "implicit-read";
 	char *rate = finding_rate(s, (double)all.count);
 	char *text = alloc_format(
-	        "%llu calls (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
+	        "%llu calls%s (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
 	        "%s, and the GPU idles because of the host for %s %% of it.",
-	        (unsigned long long)all.count, rate, all.call, (unsigned long long)all.most,
-	        finding_estimated(s), unit_percent(share, all.ns, s->held), steady_base(s),
-	        unit_percent(gpu, idle, 1));
+	        (unsigned long long)all.count, steady_span(s, span), rate, all.call,
+	        (unsigned long long)all.most, finding_estimated(s),
+	        unit_percent(share, all.ns, s->held), steady_base(s), unit_percent(gpu, idle, 1));
 	free(rate);
 	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
 	       f->share >= FINDING_MEDIUM;
