@@ -1061,6 +1061,101 @@ SMITHS = [
     # 40 steps.
     Case("cupy_junction_films", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
 ]
+BRAZIERS = [
+    # Some 550 kernels of two microseconds a step (16 moments of 34, on 65536 numbers each), and a copy of 32 bytes on the device
+    # before them; 32 bytes are read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("alnico_ageing", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # One call of a jitted function between two reads of one number, 16 times a step; a call has four Fourier transforms of 4.2
+    # million numbers and a few kernels besides, of some 150 to 250 microseconds together. 64 bytes are read every ten steps, in
+    # fix as well.
+    Case("jax_comet_comae", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 32.8 MB a step from pageable memory, which waits, and five kernels behind it, of some 1.0 to 1.5 milliseconds in
+    # all (most of it in one product of matrices in float32). A number is read every 20 steps. fix2 copies the same bytes from
+    # pageable memory on another stream, behind the launches.
+    Case("cupy_beet_fields", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Four arrays of 85 MB a step from the driver, and as many frees, eleven or so at a time, which wait; six kernels of some 0.5
+    # ms together. 1.3 KB are read every 40 steps. fix leaves kernels and reads. Numba has no graphs.
+    Case("numba_thirsty_fields", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python reads 1536 sentences in some 5 to 9 ms a step and draws 64 pictures; then a copy of 786 KB from pageable memory,
+    # and some 75 launches of one or two milliseconds (a ResNet-18 in bfloat16). fix leaves the copy and the launches; fix2
+    # leaves Python's reading and the copy. Five numbers are read every 25 steps.
+    Case("fishing_boats", "torch torchvision", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.02),
+    # Nothing is wrong: four kernels a step, of which the third takes nearly all the time, some 2 to 5 ms; 1 KB is read every 20
+    # steps.
+    Case("numba_quasar_lenses", "numba", useless="pinned", otherwise="gpu-bound", near=0.01),
+    # Some 490 kernels of two microseconds an hour (each flow of each organ by itself, on 8192 numbers), and a copy of 33 kB on
+    # the device before them; four numbers are read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("warfarin_days", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # One call of a jitted function between two reads of one number, 20 times a step; a call has a few kernels, over some 150 MB,
+    # of some 70 to 200 microseconds together. 12 bytes are read every ten steps in all variants.
+    Case("jax_protein_fields", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 42 MB a step from pageable memory, which waits, and three kernels behind it, of some one or two milliseconds in
+    # all. 2304 bytes are read every 20 steps. fix2 copies the same bytes from pageable memory on another stream, behind the
+    # launches.
+    Case("numba_flow_cytometer", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-sync",
+         near=0.02),
+    # Five or six arrays of 126 MB and some small ones a step from the driver, and as many frees, which wait; some twelve kernels
+    # of a millisecond together. 35 kB are read every 36 steps. fix leaves kernels and reads.
+    Case("cupy_swap_exposures", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python reads 7680 lines of text in some 7 to 10 ms a step; then a copy of 393 kB from pageable memory, and some 65 launches
+    # of one or two milliseconds (a small vision transformer). fix leaves the copy and the launches; fix2 leaves Python's reading
+    # and the copy. Six numbers are read every 25 steps.
+    Case("pitch_listings", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.02),
+    # Nothing is wrong: one call a step, nearly all of it in one product of matrices in bfloat16, of some 3 to 4 ms together; 12
+    # bytes are read every 20 steps.
+    Case("jax_cattle_kinship", "jax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+]
+CUTLERS = [
+    # Some 350 to 400 kernels of two or three microseconds a step (forward, backward, clipping, AdamW of a ViT of six layers, 16
+    # photos of 65 tokens), two small copies on the device before them; a number is read every 50 steps, else nothing waits. fix
+    # launches the same ones as a graph.
+    Case("turtle_faces", "torch transformers", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # One call of a jitted function between two reads of one number, 16 times a step; a call has a few kernels (a picture of
+    # 16.8 MB is sampled, 100 MB of slopes are read), of some 100 to 200 microseconds together. 64 bytes are read every ten steps
+    # in all variants.
+    Case("jax_band_shifts", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 31.5 MB a step from pageable memory, which waits, and some 75 kernels behind it, of some three or four
+    # milliseconds together (a ResNet in bfloat16). Six numbers are read every 20 steps. fix2 copies the same bytes from pageable
+    # memory on another stream, behind the launches; fix3 launches the same kernels as a graph, behind the same copy.
+    Case("vial_checks", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Five arrays of 67 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait; four kernels
+    # of some 0.4 ms together. 16 KB and a sum (cuda.reduce) are read every 25 steps. fix leaves kernels and reads.
+    Case("numba_cut_woods", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # NumPy and torchvision's transforms take some 10 to 25 ms for 16 photos a step (a DataLoader without workers); then two
+    # copies of 1.8 MB together from pageable memory, and some 250 launches of some four milliseconds (a ResNet-18, forward,
+    # backward, clipping, SGD). Two numbers are read every 25 steps. fix leaves copies and launches; fix2 the loader and copies.
+    Case("moth_traps", "torch torchvision", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # Nothing is wrong: nine kernels a step, of which one product of matrices (550 GFLOP in float32) takes nearly all the time,
+    # some 10 to 20 ms; 32 bytes are read every 20 steps.
+    Case("leather_marks", "torch", useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Regular expressions and the tokenizer take some 10 to 25 ms for 128 reviews a step; then 49 KB from pageable memory, which
+    # does not wait, and some 22 launches of 0.4 ms, of as much on the GPU. Nothing is read. fix leaves the copy and the launches;
+    # fix2 leaves the host's work and the copy.
+    Case("hotel_reviews", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.02),
+    # Some 150 kernels of two to five microseconds a step (forward, backward, clipping, momentum), and no copies; four bytes are
+    # read every 50 steps, else nothing waits. fix launches the same ones as a graph.
+    Case("pyg_mail_rings", "torch torch_geometric", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # One copy of 42.5 MB a step from pageable memory, which waits, then some 75 kernels of some two milliseconds in all, in
+    # half precision. Nothing is read. fix copies the same bytes from pinned memory; fix2 from pageable memory on another stream,
+    # behind the launches; fix3 copies as the base does.
+    Case("pallet_pictures", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Eight calls of a jitted function a step, each of some 0.5 to 1 ms on the GPU (about 100 kernels), and a read of four bytes
+    # behind each, for which the host waits. fix reads none in the loop.
+    Case("jax_bakery_sales", "jax flax optax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.03),
+    # Some ten kernels a step, of some 0.6 ms together, over arrays of some 100 MB; three such arrays and perhaps a small one are
+    # taken from the driver, and as many given back, which waits. Some 20 KB are read every 20 steps, in fix as well.
+    Case("cupy_song_hooks", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Nothing is wrong: some 450 kernels a step (forward, backward, clipping, AdamW), of some 20 ms together in bfloat16; four
+    # bytes are read every 20 steps.
+    Case("dialect_calls", "torch transformers", useless="no-sync", otherwise="gpu-bound", near=0.03),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1070,7 +1165,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
-          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS}
+          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
