@@ -75,10 +75,11 @@ static inline bool cuda_role_waits_for_device(unsigned role)
 	       role == CUDA_ROLE_CODE_UNLOADED;
 }
 
-/* It may wait for the device, for all that was measured: whether it did its time tells. */
+/* It may wait for the device, for all that was measured: whether it did its time tells. Looking
+ * up a function, which has no role, does not. */
 static inline bool cuda_role_may_wait_for_device(unsigned role)
 {
-	return role != CUDA_ROLE_ALLOC && !cuda_role_is_ordered(role);
+	return role != CUDA_ROLE_NONE && role != CUDA_ROLE_ALLOC && !cuda_role_is_ordered(role);
 }
 
 /* It asks whether something is done. */

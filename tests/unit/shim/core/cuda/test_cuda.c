@@ -105,7 +105,8 @@ static void calls_that_wait_for_the_device(void **state)
 	        {"cuMemUnmap", SPY_CLASS_ALLOC, false, true},
 	        {"cuModuleLoadData", SPY_CLASS_MODULE, true, true},
 	        {"cuModuleUnload", SPY_CLASS_MODULE, true, true},
-	        {"cuModuleGetFunction", SPY_CLASS_MODULE, false, true},
+	        {"cuModuleGetFunction", SPY_CLASS_MODULE, false, false},
+	        {"cuKernelGetFunction", SPY_CLASS_MODULE, false, false},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
