@@ -87,10 +87,13 @@ bool whatif_step_divides(const struct call_event *a)
 	       !(a->flags & CALL_EVENT_CAPTURED) && !cuda_role_is_ordered(a->role);
 }
 
-/* Places of a step are told by what was given, waited for, allocated or freed before them. */
+/* A place of a step is told by the pieces of work before it, and by so many waits, allocations and
+ * frees at most since the last of them: steps of a sequence need not have the same before that. */
+#define PLACE_MARKS 16u
+
 static uint32_t places_of(const struct whatif_step *step)
 {
-	return step->pieces + step->marks + 1;
+	return (step->pieces + 1) * PLACE_MARKS;
 }
 
 /* No graph takes the host's time before these, so it is not asked whether it would: a call of a
@@ -134,7 +137,8 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 		if (!step || step->sequence != sequence || place[i] != best || is_beside(r, i))
 			continue;
 		step->gap += r->call_events[i].gap;
-		if (step->stays == CALL_LOG_NONE)
+		if (step->stays == CALL_LOG_NONE ||
+		    r->call_events[i].gap > r->call_events[step->stays].gap)
 			step->stays = (uint32_t)i;
 	}
 	for (size_t k = 0; k < g->count; k++)
@@ -152,10 +156,12 @@ static uint32_t *find_places(struct whatif_steps *s)
 		if (s->of[i] == CALL_LOG_NONE)
 			continue;
 		const struct call_event *a = &r->given[i];
-		bool mark = whatif_step_wait(a, &r->call_events[i]) || whatif_step_divides(a);
-		place[i] = now[s->of[i]];
-		now[s->of[i]] += mark || whatif_step_piece(a, &r->call_events[i]);
-		s->steps[s->of[i]].marks += mark;
+		uint32_t *at = &now[s->of[i]];
+		place[i] = *at;
+		if (whatif_step_piece(a, &r->call_events[i]))
+			*at += PLACE_MARKS - *at % PLACE_MARKS;
+		else if (whatif_step_wait(a, &r->call_events[i]) || whatif_step_divides(a))
+			*at += *at % PLACE_MARKS < PLACE_MARKS - 1;
 	}
 	free(now);
 	return place;

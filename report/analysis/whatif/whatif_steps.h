@@ -26,7 +26,6 @@ struct whatif_step {
 	bool repeats;           /* it is one of the sequences to capture */
 	uint32_t next;          /* of the same thread, or CALL_LOG_NONE */
 	uint32_t pieces, waits; /* waits: points at which the host waits */
-	uint32_t marks;         /* calls that wait, or divide a graph */
 	/* The work in its order, with shapes and streams; the same by names alone. */
 	uint64_t sequence, names;
 	uint32_t stays; /* the call before which the host does what no graph takes away */

@@ -313,6 +313,36 @@ static void test_host_work_behind_an_allocation_stays(void **state)
 	play_ends(&p, &m);
 }
 
+/* Every other step allocates where the others bring an input: the work is the same, and so is the
+ * place of the longest stretch, which lies behind that. */
+static void test_the_longest_stretch_of_steps_that_are_alike_but_for_an_allocation(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < 20; k++, p.host += 10) {
+			if (k == 15)
+				p.host += 10000;
+			if (k == 3 && i % 2)
+				play_alloc(&p, 5, false);
+			else if (k == 3)
+				play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PAGEABLE, 4096, 5, 2);
+			play_launch(&p, 5, 2);
+		}
+		play_sync(&p);
+	}
+	play_timed(&p, 2);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 22);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_int_equal(r.form, WHATIF_WHOLE);
+	assert_near(r.repeated, 100, 0.02);
+	assert_near(r.stays, 100 * 10000e3, 0.02);
+	play_ends(&p, &m);
+}
+
 /* Each fourth step, or so, has one copy more, at a place of its own. */
 static struct whatif_result steps_of_other_shapes(int every)
 {
@@ -428,6 +458,8 @@ int main(void)
 	        cmocka_unit_test(test_reads_inside_a_step),
 	        cmocka_unit_test(test_what_leads_from_a_read_to_a_launch_stays),
 	        cmocka_unit_test(test_host_work_behind_an_allocation_stays),
+	        cmocka_unit_test(
+	                test_the_longest_stretch_of_steps_that_are_alike_but_for_an_allocation),
 	        cmocka_unit_test(test_steps_of_other_shapes),
 	        cmocka_unit_test(test_allocations_divide_graphs),
 	        cmocka_unit_test(test_steps_that_cannot_be),
