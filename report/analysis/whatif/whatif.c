@@ -60,7 +60,9 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
 	to->bound += window * bound;
-	to->bound_least += window * least;
+	/* Where the host is slower, both without the change: the GPU's part of that is less. */
+	double slower = o->bound_at_speed[1] / bound;
+	to->bound_least += window * least * (slower > 0 ? fmin(1, slower) : 1);
 	low = fmax(least_left, fmax(o->strict, least) * (1 - error) - saved);
 	to->low_launches += window * fmin(ratio, low);
 	to->stays += window * o->stays;

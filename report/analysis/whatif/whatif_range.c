@@ -16,7 +16,7 @@
 /* However fast the host of that run is, the GPU does its work, in so much less at best. Chosen on
  * the 278 gains of docs/MEASURED.md: 3 % of the mean work put six of them out of range, this none.
  */
-#define BOUND_SPREAD 0.10
+#define BOUND_SPREAD 0.05
 /*
  * What a change does that the replay does not know of, as a factor's logarithm, of the time that is
  * not the GPU's: whoever makes it changes other things with it. Of 170 measured gains 91 % are in
