@@ -23,6 +23,7 @@ const char *const finding_severities[] = {
 #define ALLOC_CALLS  FINDING_KIND(SITE_ALLOC)
 #define MODULE_CALLS FINDING_KIND(SITE_MODULE)
 #define GRAPH_CALLS  FINDING_KIND(SITE_GRAPH)
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 #define NO_LINE      LINE(0, BY_API, ALL_OF_THEM)
 /* clang-format off */
 #define LINE(kinds, measure, only) {kinds, measure, only}
@@ -80,6 +81,9 @@ static const struct known {
         {"pageable-async-copy", detect_pageable_async_copy,
          "Asynchronous copies of pageable memory: the host stages them, and waits", WHATIF_PINNED,
          VERDICT_COPY, LINE(COPY_CALLS, BY_PAGEABLE, ALL_OF_THEM)},
+        {"pageable-blocking-copy", detect_pageable_blocking_copy,
+         "Blocking copies of pageable memory: the host stages them, and waits", WHATIF_PINNED,
+         VERDICT_COPY, LINE(COPY_CALLS, BY_PAGEABLE, ALL_OF_THEM)},
         {"many-small-copies", detect_many_small_copies, "Many small copies, one after the other",
          WHATIFS, VERDICT_COPY, LINE(COPY_CALLS, BY_COUNT, ALL_OF_THEM)},
         {"copy-not-overlapped", detect_copy_not_overlapped,
@@ -118,7 +122,8 @@ static const struct finding_calls class_calls[VERDICT_CLASSES] = {
         [VERDICT_COPY] = LINE(COPY_CALLS, BY_BOTH, ALL_OF_THEM),
         [VERDICT_ALLOC] = LINE(ALLOC_CALLS, BY_API, ALL_OF_THEM),
 };
-static const struct finding_calls reads = LINE(COPY_CALLS, BY_COUNT, THAT_BRING_BACK);
+static const struct finding_calls reads = LINE(COPY_CALLS, BY_COUNT, THAT_BRING_BACK),
+                                  blocking_reads = LINE(COPY_CALLS, BY_API, THAT_READ);
 
 /* What of the window it would save, or is at stake. */
 static double weight(const struct finding *f)
@@ -205,6 +210,63 @@ static void end_evidence(struct finding *f)
 	f->predicted = f->unpredicted = NULL;
 }
 
+/* Calls that a finding about waits has the line of. XLA waits outside CUDA: the copies that bring
+ * what it reads are all there is. */
+static const struct finding_calls *of_waits(const struct finding_context *s,
+                                            const struct finding_calls *calls)
+{
+	if (s->verdict->waits_outside)
+		return &reads;
+	return calls->kinds == WAIT_CALLS && finding_reads_wait(s) ? &blocking_reads : calls;
+}
+
+/* Adds it where it is there. */
+static void look(struct findings *to, const struct known *k, const struct finding_context *context,
+                 struct whatifs *whatifs, enum framework framework)
+{
+	struct finding f = {.id = k->id,
+	                    .title = k->title,
+	                    .advice = k->id,
+	                    .direction = SPY_DIR_COUNT,
+	                    .cls = k->cls,
+	                    .change = k->change,
+	                    .share = NAN,
+	                    .place_share = NAN,
+	                    .speedup = NAN,
+	                    .speedup_low = NAN,
+	                    .speedup_high = NAN};
+	if (!k->find(context, &f)) {
+		free(f.evidence);
+		free(f.predicted);
+		free(f.unpredicted);
+		return;
+	}
+	advise(&f, framework);
+	predict(whatifs, context, k, &f);
+	end_evidence(&f);
+	if (!f.place)
+		finding_find_site(context,
+		                  k->cls == VERDICT_SYNC ? of_waits(context, &k->calls) : &k->calls,
+		                  &f);
+	ALLOC_ROOM(to->items, to->count);
+	to->items[to->count++] = f;
+}
+
+/* What the verdict names is found as well: of a class that has no finding those whose gain is
+ * predicted are looked for by the verdict's word. */
+static void look_for(struct findings *to, enum verdict_class cls, struct finding_context *context,
+                     struct whatifs *whatifs, enum framework framework)
+{
+	for (size_t i = 0; i < to->count; i++)
+		if (to->items[i].cls == cls)
+			return;
+	context->blamed = cls;
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (known[i].cls == cls && known[i].change != WHATIFS)
+			look(to, &known[i], context, whatifs, framework);
+	context->blamed = VERDICT_CLASSES;
+}
+
 void findings_make(struct findings *to, const struct model *m, const struct verdict *verdict,
                    struct whatifs *whatifs)
 {
@@ -219,38 +281,22 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 	whatif_predict(whatifs, WHATIF_HOST, NULL, 1, &context.host);
 	whatif_predict(whatifs, WHATIF_FUSED, NULL, 1, &context.fused);
 	whatif_predict(whatifs, WHATIF_PINNED, NULL, 1, &context.pinned);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		const struct known *k = &known[i];
-		struct finding f = {.id = k->id,
-		                    .title = k->title,
-		                    .advice = k->id,
-		                    .cls = k->cls,
-		                    .change = k->change,
-		                    .share = NAN,
-		                    .place_share = NAN,
-		                    .speedup = NAN,
-		                    .speedup_low = NAN,
-		                    .speedup_high = NAN};
-		if (!k->find(&context, &f)) {
-			free(f.evidence);
-			free(f.predicted);
-			free(f.unpredicted);
-			continue;
-		}
-		advise(&f, framework);
-		predict(whatifs, &context, k, &f);
-		end_evidence(&f);
-		/* XLA waits outside CUDA: the copies that bring what it reads are all there is. */
-		bool outside = k->cls == VERDICT_SYNC && verdict->waits_outside;
-		if (!f.place)
-			finding_find_site(&context, outside ? &reads : &k->calls, &f);
-		ALLOC_ROOM(to->items, to->count);
-		to->items[to->count++] = f;
-	}
+	for (size_t i = 0; i < COUNT(known); i++)
+		look(to, &known[i], &context, whatifs, framework);
+	bool mixed = verdict->cls == VERDICT_MIXED;
+	if (mixed || verdict->cls == verdict->first)
+		look_for(to, verdict->first, &context, whatifs, framework);
+	if (mixed)
+		look_for(to, verdict->second, &context, whatifs, framework);
 	to->of_class = alloc_zeroed(VERDICT_CLASSES, sizeof(*to->of_class));
 	for (int i = 0; i < VERDICT_CLASSES; i++) {
 		to->of_class[i].id = verdict_names[i];
-		finding_find_site(&context, &class_calls[i], &to->of_class[i]);
+		to->of_class[i].direction = SPY_DIR_COUNT;
+		finding_find_site(&context,
+		                  i == VERDICT_SYNC && !verdict->waits_outside
+		                          ? of_waits(&context, &class_calls[i])
+		                          : &class_calls[i],
+		                  &to->of_class[i]);
 	}
 	if (!to->of_class[VERDICT_SYNC].place)
 		finding_find_site(&context, &reads, &to->of_class[VERDICT_SYNC]);

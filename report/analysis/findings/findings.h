@@ -24,7 +24,10 @@ struct model_site;
 struct finding {
 	const char *id; /* lasting, of the table in findings.c */
 	const char *title;
-	const char *advice;    /* id of what to do about it, of the table in advice.c */
+	const char *advice; /* id of what to do about it, of the table in advice.c */
+	/* of copies, where the finding is about those of one (enum spy_direction); else
+	 * SPY_DIR_COUNT */
+	enum spy_direction direction;
 	const char *fix_cuda;  /* what to do, and the API to do it with */
 	const char *fix;       /* the same in the program's framework */
 	const char *framework; /* its name */

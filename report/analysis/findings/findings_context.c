@@ -8,6 +8,9 @@
 #include "report/base/units.h"
 #include "report/model/model_steps_within.h"
 
+/* So many times as many reads as waits, and the reads are where the host waits. */
+#define READS_MORE 8u
+
 /* What the GPU was busy with it, ns; 0 where that is not known. */
 static double gpu_time(const struct model_process *p)
 {
@@ -50,10 +53,31 @@ static const struct model_process *busiest(const struct model *m)
 	return best;
 }
 
+bool finding_is_read(const struct call_event *a)
+{
+	return a->kind == TF_WORK_COPY && a->direction == SPY_DIR_DTOH && !a->async &&
+	       a->bytes <= WHATIF_SMALL_COPY;
+}
+
+bool finding_reads_wait(const struct finding_context *s)
+{
+	return s->reads.count > READS_MORE * s->classes[SPY_CLASS_SYNC].count;
+}
+
+static void tally(struct finding_tally *t, const struct call_event *a)
+{
+	t->count++;
+	t->failed += a->result != 0;
+	t->ns += a->end - a->start;
+}
+
 void finding_set(struct finding_context *s, const struct model *m, const struct verdict *verdict)
 {
-	*s = (struct finding_context){
-	        .m = m, .verdict = verdict, .process = busiest(m), .steps = NAN};
+	*s = (struct finding_context){.m = m,
+	                              .verdict = verdict,
+	                              .process = busiest(m),
+	                              .steps = NAN,
+	                              .blamed = VERDICT_CLASSES};
 	s->h = &s->process->call_log;
 	size_t from = call_log_steady(s->h);
 	s->count = s->h->count - from;
@@ -61,10 +85,9 @@ void finding_set(struct finding_context *s, const struct model *m, const struct 
 	s->window = verdict->window > 0 ? verdict->window : m->host_window;
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		struct finding_tally *t = &s->classes[a->cls];
-		t->count++;
-		t->failed += a->result != 0;
-		t->ns += a->end - a->start;
+		tally(&s->classes[a->cls], a);
+		if (finding_is_read(a))
+			tally(&s->reads, a);
 	}
 	if (s->count)
 		s->held = s->h->until - fmax(s->call_events[0].start, s->h->steady);

@@ -11,17 +11,26 @@
 
 /* ---- pageable memory ---- */
 
-/* By the exact counters: async copies between host and device, and those of pageable memory. */
-static struct model_copy pageable(const struct model *m, uint64_t *async)
+/* A small blocking copy to the host is a wait for a result: implicit-sync's. */
+static bool is_read(bool async, unsigned direction, double bytes)
+{
+	return !async && direction == SPY_DIR_DTOH && bytes <= WHATIF_SMALL_COPY;
+}
+
+/* By the exact counters: copies between host and device, asynchronous ones or others, of pageable
+ * memory; and `all` of them. */
+static struct model_copy pageable(const struct model *m, bool async, uint64_t *all)
 {
 	struct model_copy sum = {0};
 
-	*async = 0;
+	*all = 0;
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
-		if (!c->async || (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
+		double each = c->count ? (double)c->bytes / (double)c->count : 0;
+		if (c->async != async || is_read(async, c->direction, each) ||
+		    (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
 			continue;
-		*async += c->count;
+		*all += c->count;
 		if (c->memory != SPY_MEM_PAGEABLE)
 			continue;
 		sum.count += c->count;
@@ -63,19 +72,19 @@ struct pageable_calls { /* API time, ns: all of it, and what of it was waiting *
 
 /* Whether most of what pinned memory would save is of copies to the host; of the whole window where
  * no call is held. */
-static bool mostly_to_host(const struct model *m, const struct pageable_calls *c)
+static bool mostly_to_host(const struct model *m, bool async, const struct pageable_calls *c)
 {
 	double bytes[SPY_DIR_COUNT] = {0};
 
 	if (c->ns > c->waited)
 		return c->to_host > (c->ns - c->waited) / 2;
 	for (size_t i = 0; i < m->copy_count; i++)
-		if (m->copies[i].async && m->copies[i].memory == SPY_MEM_PAGEABLE)
+		if (m->copies[i].async == async && m->copies[i].memory == SPY_MEM_PAGEABLE)
 			bytes[m->copies[i].direction] += (double)m->copies[i].bytes;
 	return bytes[SPY_DIR_DTOH] > bytes[SPY_DIR_HTOD];
 }
 
-static struct pageable_calls pageable_calls(const struct finding_context *s)
+static struct pageable_calls pageable_calls(const struct finding_context *s, bool async)
 {
 	struct pageable_calls sum = {0};
 	struct flow flow;
@@ -83,7 +92,9 @@ static struct pageable_calls pageable_calls(const struct finding_context *s)
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (call_event_is_host_copy(a) && a->async && a->memory == SPY_MEM_PAGEABLE) {
+		if (call_event_is_host_copy(a) && a->async == async &&
+		    a->memory == SPY_MEM_PAGEABLE &&
+		    !is_read(async, a->direction, (double)a->bytes)) {
 			double waited = waits(&flow, a);
 			sum.ns += call_event_ns(a);
 			sum.waited += waited;
@@ -107,16 +118,16 @@ static char *waited_text(const struct pageable_calls *c)
 	                    unit_percent(share, c->waited, c->ns));
 }
 
-bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
+static bool tell_pageable(const struct finding_context *s, struct finding *f, bool async)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
-	uint64_t async;
-	struct model_copy all = pageable(s->m, &async);
-	struct pageable_calls calls = pageable_calls(s);
+	uint64_t such;
+	struct model_copy all = pageable(s->m, async, &such);
 	double whole = s->held;
 
 	if (!all.count)
 		return false;
+	struct pageable_calls calls = pageable_calls(s, async);
 	if (!(whole > 0)) { /* nothing is held of it: the whole window */
 		calls = (struct pageable_calls){.ns = all.total};
 		whole = s->window;
@@ -125,19 +136,30 @@ bool detect_pageable_async_copy(const struct finding_context *s, struct finding 
 		return false;
 	char *waited = waited_text(&calls);
 	char *text = alloc_format(
-	        "%llu of %llu asynchronous copies between host and device are of pageable memory, "
+	        "%llu of %llu %s copies between host and device are of pageable memory, "
 	        "%s in all; the host spends %s in these calls, %s %% of its %s.%s",
-	        (unsigned long long)all.count, (unsigned long long)async,
-	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
-	        unit_percent(share, calls.ns, whole), steady_whose(s), waited);
-	if (mostly_to_host(s->m, &calls))
-		f->advice = "pageable-to-host";
+	        (unsigned long long)all.count, (unsigned long long)such,
+	        async ? "asynchronous" : "blocking", unit_bytes(bytes, (double)all.bytes),
+	        unit_time_apart(time, calls.ns), unit_percent(share, calls.ns, whole),
+	        steady_whose(s), waited);
+	f->direction = mostly_to_host(s->m, async, &calls) ? SPY_DIR_DTOH : SPY_DIR_HTOD;
+	f->advice = f->direction == SPY_DIR_DTOH ? "pageable-to-host" : "pageable-async-copy";
 	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
 	free(waited);
 	/* Where pinning gains something by what a library does around these copies, it is told. */
 	bool gains = s->pinned.known && s->pinned.speedup >= 1 + FINDING_MEDIUM &&
 	             steady_stake(calls.ns / whole, used) >= FINDING_LEAST;
 	return finding_tell(f, steady_stake(left, used), text) || gains;
+}
+
+bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
+{
+	return tell_pageable(s, f, true);
+}
+
+bool detect_pageable_blocking_copy(const struct finding_context *s, struct finding *f)
+{
+	return tell_pageable(s, f, false);
 }
 
 /* ---- many small ones ---- */

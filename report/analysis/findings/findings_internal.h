@@ -39,6 +39,10 @@ struct finding_context {
 	                */
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
+	struct finding_tally reads; /* results that blocking copies bring to the host */
+	/* The verdict names this class, and nothing that was found is of it: what makes a detector
+	 * of it sure does not count. VERDICT_CLASSES: none. */
+	enum verdict_class blamed;
 	/* What graphs, less work of the host's own, fused kernels, and pinned memory would gain;
 	 * not known: `known` is false. */
 	struct whatif_result graphs, host, fused, pinned;
@@ -56,6 +60,11 @@ typedef bool finder(const struct finding_context *s, struct finding *f);
 
 /* The run of a finished model, which has a process. */
 void finding_set(struct finding_context *s, const struct model *m, const struct verdict *verdict);
+
+/* A result that is read: the host waits for a small copy to it. */
+bool finding_is_read(const struct call_event *a);
+/* Whether the host waits where it reads, and hardly by calls to wait. */
+bool finding_reads_wait(const struct finding_context *s);
 
 /* Takes the evidence over; returns whether the share is worth telling. */
 bool finding_tell(struct finding *f, double share, char *evidence);
@@ -92,7 +101,8 @@ enum finding_only {
 	THAT_WAIT_FOR_ALL,
 	OF_ITS_KERNEL,
 	THAT_COMMUNICATES,
-	THAT_BRING_BACK /* copies to pinned memory of the host, which return at once */
+	THAT_BRING_BACK, /* copies to pinned memory of the host, which return at once */
+	THAT_READ        /* small blocking copies to the host: finding_is_read() */
 };
 struct finding_calls {
 	unsigned kinds; /* FINDING_KIND() of enum model_site_kind; 0 = it has no line */
@@ -179,7 +189,8 @@ bool call_event_late(const struct finding_context *s, const struct call_event *a
 bool call_event_is_host_copy(const struct call_event *a);
 
 /* findings_copy.c */
-finder detect_pageable_async_copy, detect_many_small_copies, detect_low_bandwidth_copy;
+finder detect_pageable_async_copy, detect_pageable_blocking_copy;
+finder detect_many_small_copies, detect_low_bandwidth_copy;
 /* findings_copy_flow.c */
 finder detect_copy_not_overlapped, detect_copy_back_and_forth;
 /* findings_memory.c */

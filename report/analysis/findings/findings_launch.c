@@ -172,15 +172,19 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	double spent = fmin(finding_known(m->host.launch), idle_between_launches(m));
 	double captured = whole_steps(s), stake = fmax(fmin(1, spent / s->window), captured);
 
-	if (!m->gpu.has_busy || !m->totals.launches || !(m->gpu.launched.mean < SHORT_KERNEL) ||
-	    !finding_is_long(s) || launches_between_waits(s) < LAUNCHES_LEAST ||
-	    stake < FINDING_MEDIUM)
+	if (!m->gpu.has_busy || !m->totals.launches || !finding_is_long(s) ||
+	    !(m->gpu.launched.mean > 0))
+		return false;
+	bool are_short = m->gpu.launched.mean < SHORT_KERNEL;
+	if (s->blamed != VERDICT_LAUNCH &&
+	    (!are_short || launches_between_waits(s) < LAUNCHES_LEAST || stake < FINDING_MEDIUM))
 		return false;
 	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
 	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string(""),
 	     *fused = fused_text(s), *launch = launch_text(s, longer);
 	if (!longer)
-		f->title = "The GPU runs dry between the launches of short kernels";
+		f->title = are_short ? "The GPU runs dry between the launches of short kernels"
+		                     : "The GPU runs dry between launches";
 	char *text = alloc_format("%llu launches, %s; %s and the GPU runs %s%s each; "
 	                          "the GPU idled for %s %% of %s while the host launched.%s%s%s",
 	                          (unsigned long long)m->totals.launches, rate, launch,
@@ -192,7 +196,8 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	free(repeats);
 	free(steps);
 	free(fused);
-	return finding_tell(f, stake, text);
+	finding_tell(f, stake, text);
+	return s->blamed == VERDICT_LAUNCH || stake >= FINDING_LEAST;
 }
 
 /* ---- launch-queue-full ---- */

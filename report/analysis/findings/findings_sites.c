@@ -99,11 +99,11 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
 	bool to_host = e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH;
 
-	/* Those that the advice is of. */
-	if (f->advice && !strcmp(f->advice, "implicit-read"))
-		return to_host;
-	if (a->measure == BY_PAGEABLE && f->advice)
-		return to_host == !strcmp(f->advice, "pageable-to-host");
+	if (f->direction != SPY_DIR_COUNT &&
+	    (e->cls != SPY_CLASS_COPY || e->direction != f->direction))
+		return false;
+	if (a->only == THAT_READ)
+		return finding_is_read(e);
 	if (a->only == THAT_BRING_BACK)
 		return to_host && e->memory == SPY_MEM_PINNED;
 	if (a->only == OF_ITS_KERNEL)

@@ -60,6 +60,24 @@ static bool tell_reads_outside(const struct finding_context *s, struct finding *
 	return finding_tell(f, v->first == VERDICT_SYNC ? v->gain : v->second_gain, text);
 }
 
+/* The host waits where it reads results: by blocking copies, and hardly by calls to wait. */
+static bool tell_reads(const struct finding_context *s, struct finding *f, double idle)
+{
+	char span[SPAN_BYTES], took[UNIT_BYTES], share[UNIT_BYTES];
+	uint64_t count = s->reads.count - s->reads.failed;
+	char *rate = finding_rate(s, (double)count);
+
+	f->title = "The host reads a result, and only then gives the GPU more work";
+	char *text = alloc_format(
+	        "%llu results are read by blocking copies%s, %s; these take %s %% of the host's "
+	        "%s, and the GPU idles because of the host for %s%s %% of %s.",
+	        (unsigned long long)count, steady_span(s, span), rate,
+	        unit_percent(took, s->reads.ns, s->held), steady_whose(s), finding_estimated(s),
+	        unit_percent(share, idle, 1), steady_base(s));
+	free(rate);
+	return finding_tell(f, idle, text);
+}
+
 bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 {
 	char share[UNIT_BYTES], waits[UNIT_BYTES], pieces[UNIT_BYTES], span[SPAN_BYTES];
@@ -72,8 +90,15 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 		return false;
 	if (s->verdict->waits_outside)
 		return tell_reads_outside(s, f);
-	if (isnan(idle) || turns < FEW_WAITS || each > FEW_PIECES)
+	bool often = turns >= FEW_WAITS && each <= FEW_PIECES, blamed = s->blamed == VERDICT_SYNC;
+	if (isnan(idle))
 		return false;
+	if (blamed && finding_reads_wait(s))
+		return tell_reads(s, f, idle);
+	if (!turns || !(often || blamed))
+		return false;
+	if (!often)
+		f->title = "The host waits for the GPU, and only then gives it more work";
 	char *rate = finding_rate(s, (double)turns);
 	char *text = alloc_format(
 	        "%llu waits%s, %s, one for every %s pieces of work; they take %s %% of the host's "
@@ -82,8 +107,8 @@ bool detect_sync_every_step(const struct finding_context *s, struct finding *f)
 	        unit_percent(waits, t->ns, s->held), steady_whose(s), finding_estimated(s),
 	        unit_percent(share, idle, 1), steady_base(s));
 	free(rate);
-	return finding_tell(f, fmin(finding_share(s, t->ns), idle), text) &&
-	       f->share >= FINDING_MEDIUM;
+	finding_tell(f, fmin(finding_share(s, t->ns), idle), text);
+	return blamed || f->share >= FINDING_MEDIUM;
 }
 
 /* ---- sync-too-early ---- */
@@ -252,11 +277,14 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	if (!finding_is_long(s) || isnan(idle))
 		return false;
 	struct implicit all = detect_implicit(s);
-	if (all.count < FEW_WAITS || !all.call ||
-	    (double)pieces_of(s) / (double)all.count > FEW_PIECES)
+	bool blamed = s->blamed == VERDICT_SYNC && all.ns > s->classes[SPY_CLASS_SYNC].ns;
+	if (!all.call || (!blamed && (all.count < FEW_WAITS ||
+	                              (double)pieces_of(s) / (double)all.count > FEW_PIECES)))
 		return false;
-	if (all.reads_ns > all.ns / 2)
+	if (all.reads_ns > all.ns / 2) {
+		f->direction = SPY_DIR_DTOH;
 		f->advice = "implicit-read";
+	}
 	char *rate = finding_rate(s, (double)all.count);
 	char *text = alloc_format(
 	        "%llu calls%s (%s), most of them %s (%llu), waited for earlier work for %s%s %% of "
@@ -265,6 +293,6 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	        (unsigned long long)all.most, finding_estimated(s),
 	        unit_percent(share, all.ns, s->held), steady_base(s), unit_percent(gpu, idle, 1));
 	free(rate);
-	return finding_tell(f, fmin(finding_share(s, all.ns), idle), text) &&
-	       f->share >= FINDING_MEDIUM;
+	finding_tell(f, fmin(finding_share(s, all.ns), idle), text);
+	return blamed || f->share >= FINDING_MEDIUM;
 }

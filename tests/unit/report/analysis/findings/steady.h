@@ -18,7 +18,7 @@ struct steady {
 	struct made made;
 	struct tf_thread *thread;
 	uint32_t kernel;
-	uint16_t launch, copy, copy_rows, sync, query, alloc, release, load, make, graph;
+	uint16_t launch, copy, copy_rows, blocking, sync, query, alloc, release, load, make, graph;
 	uint64_t stream; /* that the next launches and copies are in */
 	double at;       /* us since the window began: when the next call starts */
 	struct model model;
@@ -39,6 +39,7 @@ static inline void steady_start(struct steady *s)
 	s->launch = made_call(&s->made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
 	s->copy = made_call(&s->made, "cudaMemcpyAsync", SPY_CLASS_COPY, SPY_LEVEL_RUNTIME);
 	s->copy_rows = made_call(&s->made, "cudaMemcpy2DAsync", SPY_CLASS_COPY, SPY_LEVEL_RUNTIME);
+	s->blocking = made_call(&s->made, "cudaMemcpy", SPY_CLASS_COPY, SPY_LEVEL_RUNTIME);
 	s->sync = made_call(&s->made, "cudaStreamSynchronize", SPY_CLASS_SYNC, SPY_LEVEL_RUNTIME);
 	s->query = made_call(&s->made, "cudaStreamQuery", SPY_CLASS_QUERY, SPY_LEVEL_RUNTIME);
 	s->alloc = made_call(&s->made, "cudaMalloc", SPY_CLASS_ALLOC, SPY_LEVEL_RUNTIME);
@@ -81,13 +82,14 @@ static inline void steady_launch(struct steady *s, double us, uint16_t flags)
 	made_return(&s->made, s->thread, r);
 }
 
-/* An asynchronous copy; `from` and `to` are addresses. */
+/* A copy, asynchronous but for cudaMemcpy's; `from` and `to` are addresses. */
 static inline void steady_copy(struct steady *s, uint16_t call, enum spy_direction direction,
                                enum spy_memory memory, uint64_t bytes, uint64_t from, uint64_t to,
                                double us)
 {
 	struct tf_record r = steady_record(s, call, us);
-	struct tf_copy_stat *sum = &s->thread->copies[TF_COPY_KIND(direction, memory, true)];
+	bool async = call != s->blocking;
+	struct tf_copy_stat *sum = &s->thread->copies[TF_COPY_KIND(direction, memory, async)];
 
 	r.copy.bytes = bytes;
 	r.copy.src = from;
@@ -95,7 +97,7 @@ static inline void steady_copy(struct steady *s, uint16_t call, enum spy_directi
 	r.copy.items = 1;
 	r.copy.direction = (uint8_t)direction;
 	r.copy.memory = (uint8_t)memory;
-	r.copy.async = 1;
+	r.copy.async = async;
 	sum->count++;
 	sum->bytes += bytes;
 	sum->sum_ticks += r.end - r.start;

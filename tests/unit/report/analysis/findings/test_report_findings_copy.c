@@ -25,6 +25,29 @@ static void test_pageable(void **state)
 	steady_expect(&s, "pageable-async-copy", NULL);
 }
 
+/* As cudaMemcpy makes them; small ones to the host are results that are read. */
+static void test_blocking(void **state)
+{
+	struct steady s;
+
+	for (int reads = 0; reads < 2; reads++) {
+		steady_start(&s);
+		for (unsigned i = 0; i < 20; i++)
+			steady_copy(&s, s.blocking, reads ? SPY_DIR_DTOH : SPY_DIR_HTOD,
+			            SPY_MEM_PAGEABLE, reads ? 4096 : MIB, 0x1000, 0x7000, 100);
+		steady_read(&s);
+		assert_null(steady_finding(&s, "pageable-async-copy"));
+		const struct finding *f = steady_finding(&s, "pageable-blocking-copy");
+		assert_int_equal(f != NULL, !reads);
+		if (f) {
+			assert_non_null(strstr(f->evidence, "20 of 20 blocking copies"));
+			assert_string_equal(f->advice, "pageable-async-copy");
+			assert_int_equal(f->direction, SPY_DIR_HTOD);
+		}
+		steady_end(&s);
+	}
+}
+
 static void expect_advice(enum spy_direction direction, const char *advice)
 {
 	struct steady s;
@@ -339,6 +362,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_pageable),
+	        cmocka_unit_test(test_blocking),
 	        cmocka_unit_test(test_pageable_little),
 	        cmocka_unit_test(test_the_way_of_pageable_bytes),
 	        cmocka_unit_test(test_as_many_bytes_both_ways),

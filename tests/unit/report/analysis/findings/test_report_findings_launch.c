@@ -50,6 +50,22 @@ static void test_many_short_launches(void **state)
 	run_end(&r);
 }
 
+/* Longer kernels, with waits between few of them, are told where the verdict is of launches. */
+static void test_launches_that_the_verdict_names(void **state)
+{
+	struct run r;
+
+	short_launches(&r, 2, 15);
+	run_has_not(&r, "many-short-launches");
+	r.verdict.cls = r.verdict.first = VERDICT_LAUNCH;
+	run_has(&r, "many-short-launches", 0.25, "launching takes the host 5.00 us each");
+	assert_string_equal(run_finding(&r, "many-short-launches")->title,
+	                    "The GPU runs dry between launches");
+	r.verdict.cls = VERDICT_NONE; /* it is not sure of it */
+	run_has_not(&r, "many-short-launches");
+	run_end(&r);
+}
+
 /* The title says of the figures what they say. */
 static void test_kernels_longer_than_launches(void **state)
 {
@@ -216,6 +232,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_many_short_launches),
+	        cmocka_unit_test(test_launches_that_the_verdict_names),
 	        cmocka_unit_test(test_kernels_longer_than_launches),
 	        cmocka_unit_test(test_idle_of_two_devices),
 	        cmocka_unit_test(test_the_busiest_process),

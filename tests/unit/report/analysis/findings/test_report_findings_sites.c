@@ -47,7 +47,7 @@ static const struct model_place *line_of_copies(struct run *r)
 	                            .h = &r->process.call_log,
 	                            .call_events = r->process.call_log.call_events,
 	                            .count = r->process.call_log.count};
-	struct finding f = {0};
+	struct finding f = {.direction = SPY_DIR_COUNT};
 
 	finding_find_site(&c, &copies, &f);
 	return f.place;
@@ -117,7 +117,7 @@ static void test_launches_of_the_whole_run(void **state)
 	                            .h = &r.process.call_log,
 	                            .call_events = r.process.call_log.call_events,
 	                            .count = r.process.call_log.count};
-	struct finding f = {0};
+	struct finding f = {.direction = SPY_DIR_COUNT};
 	finding_find_site(&c, &launches, &f);
 	assert_ptr_equal(f.place, &places[LOOP]);
 	places[LOOP].api_time = 120 * one; /* some before what is judged */
@@ -126,18 +126,17 @@ static void test_launches_of_the_whole_run(void **state)
 	run_end(&r);
 }
 
-/* A finding whose advice is of one direction has a line of that, whatever the other took. */
-static void test_the_way_of_the_advice(void **state)
+/* A finding about one direction has a line of that, whatever the other took. */
+static void test_the_direction(void **state)
 {
 	static const struct {
-		const char *advice;
+		enum spy_direction direction;
 		enum finding_measure by;
 		size_t line; /* of the longer copies to the device, or those to the host */
-	} runs[] = {{NULL, BY_API, START_UP},
-	            {"implicit-sync", BY_API, START_UP},
-	            {"implicit-read", BY_API, LOOP},
-	            {"pageable-async-copy", BY_PAGEABLE, START_UP},
-	            {"pageable-to-host", BY_PAGEABLE, LOOP}};
+	} runs[] = {{SPY_DIR_COUNT, BY_API, START_UP},
+	            {SPY_DIR_DTOH, BY_API, LOOP},
+	            {SPY_DIR_HTOD, BY_PAGEABLE, START_UP},
+	            {SPY_DIR_DTOH, BY_PAGEABLE, LOOP}};
 
 	for (size_t k = 0; k < sizeof(runs) / sizeof(runs[0]); k++) {
 		const struct finding_calls calls = {FINDING_KIND(SITE_COPY), runs[k].by,
@@ -159,7 +158,7 @@ static void test_the_way_of_the_advice(void **state)
 		                            .h = &r.process.call_log,
 		                            .call_events = r.process.call_log.call_events,
 		                            .count = r.process.call_log.count};
-		struct finding f = {.advice = runs[k].advice};
+		struct finding f = {.direction = runs[k].direction};
 		finding_find_site(&c, &calls, &f);
 		assert_ptr_equal(f.place, &places[runs[k].line]);
 		run_end(&r);
@@ -193,6 +192,7 @@ static void test_reads_without_waits(void **state)
 		run_launch(&r, FREE, 100.0 * i + 30, 2);
 		struct call_event *back = run_copy_back(&r, FREE, 100.0 * i + 40, 2);
 		back->memory = SPY_MEM_PINNED;
+		back->async = true;
 		back->site = LOOP + 1;
 	}
 	run_finding(&r, "none");
@@ -202,6 +202,35 @@ static void test_reads_without_waits(void **state)
 	run_sync(&r, FREE, 10000, 50)->site = START_UP + 1;
 	run_finding(&r, "none");
 	assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, &places[START_UP]);
+	run_end(&r);
+}
+
+/* The host reads a result in each step by a blocking copy, and waits once at the end, as in Numba:
+ * the line of the waits is that of the reads, not of the large copies to the host. */
+static void test_reads_that_wait(void **state)
+{
+	struct run r;
+
+	run_start(&r);
+	with_lines(&r, 0, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		run_launch(&r, FREE, 100.0 * i, 2);
+		run_copy_back(&r, FREE, 100.0 * i + 10, 2)->site = LOOP + 1;
+		struct call_event *large = run_copy_back(&r, FREE, 100.0 * i + 20, 50);
+		large->bytes = 1 << 20;
+		large->site = START_UP + 1;
+	}
+	run_sync(&r, FREE, 10000, 500);
+	r.verdict = (struct verdict){.cls = VERDICT_SYNC,
+	                             .first = VERDICT_SYNC,
+	                             .second = VERDICT_NONE,
+	                             .window = 1000 * MS,
+	                             .gain = 0.3};
+	run_idle(&r, TF_IDLE_OUTSIDE, 450);
+	const struct finding *f = run_finding(&r, "sync-every-step");
+	assert_non_null(f);
+	assert_ptr_equal(f->place, &places[LOOP]);
+	assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, &places[LOOP]);
 	run_end(&r);
 }
 
@@ -259,10 +288,11 @@ int main(void)
 	        cmocka_unit_test(test_known_calls),
 	        cmocka_unit_test(test_most_was_before),
 	        cmocka_unit_test(test_most_is_judged),
-	        cmocka_unit_test(test_the_way_of_the_advice),
+	        cmocka_unit_test(test_the_direction),
 	        cmocka_unit_test(test_launches_of_the_whole_run),
 	        cmocka_unit_test(test_no_calls),
 	        cmocka_unit_test(test_reads_without_waits),
+	        cmocka_unit_test(test_reads_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -142,7 +142,8 @@ static void test_implicit_sync(void **state)
 	run_end(&r);
 }
 
-/* The verdict says that the host waits outside CUDA; the results that are copied back are told. */
+/* The verdict says that the host waits outside CUDA: the results that are copied back are told; or
+ * that it waits, and no call is made to: those that are read by blocking copies. */
 static void test_reads_outside(void **state)
 {
 	struct run r;
@@ -162,7 +163,39 @@ static void test_reads_outside(void **state)
 		if (outside)
 			run_has(&r, "sync-every-step", 0.6, "Calls of CUDA wait for 0.0 % of");
 		else
+			run_has(&r, "sync-every-step", 0.8,
+			        "1000 results are read by blocking copies, 1000 a second");
+		r.verdict = (struct verdict){.cls = VERDICT_HOST, .first = VERDICT_HOST};
+		run_has_not(&r, "sync-every-step");
+		run_end(&r);
+	}
+}
+
+/* Few waits are told where the verdict is of waits and there is no other finding of them. */
+static void test_waits_that_the_verdict_names(void **state)
+{
+	static const enum verdict_class classes[] = {VERDICT_SYNC, VERDICT_MIXED, VERDICT_LAUNCH};
+	struct run r;
+
+	for (size_t k = 0; k < sizeof(classes) / sizeof(classes[0]); k++) {
+		run_start(&r);
+		for (int i = 0; i < STEPS; i++) {
+			run_launch(&r, FREE, i * 1000.0, 5);
+			if (i % 200 == 199)
+				run_sync(&r, FREE, i * 1000.0 + 10, 900);
+		}
+		run_idle(&r, TF_IDLE_SYNC, 100);
+		r.verdict.cls = classes[k];
+		r.verdict.first = k ? VERDICT_LAUNCH : VERDICT_SYNC;
+		r.verdict.second = VERDICT_SYNC;
+		if (classes[k] == VERDICT_LAUNCH) {
 			run_has_not(&r, "sync-every-step");
+		} else {
+			run_has(&r, "sync-every-step", 0.0045, "5 waits, 5 a second");
+			assert_string_equal(run_finding(&r, "sync-every-step")->title,
+			                    "The host waits for the GPU, and only then gives it "
+			                    "more work");
+		}
 		run_end(&r);
 	}
 }
@@ -365,6 +398,7 @@ int main(void)
 	        cmocka_unit_test(test_short_look),
 	        cmocka_unit_test(test_implicit_sync),
 	        cmocka_unit_test(test_reads_outside),
+	        cmocka_unit_test(test_waits_that_the_verdict_names),
 	        cmocka_unit_test(test_copies_that_do_not_wait),
 	        cmocka_unit_test(test_staged_copies_end_by_their_return),
 	        cmocka_unit_test(test_frees_and_allocations),
