@@ -24,6 +24,9 @@
 #define PARTS_BELOW_EACH 0.0025
 #define PARTS_ABOVE_EACH 0.002
 
+#define BESIDES_MOST 0.5  /* pieces of work of a step besides its parts, for each of these */
+#define EVENTS_OFF   1e-6 /* means of whole numbers are off by less */
+
 static const char *const sentences[VERDICT_CLASSES] = {
         [VERDICT_GPU] = "the GPU has work nearly all the time, so only its own work can gain",
         [VERDICT_LAUNCH] = "the GPU idles while the host issues many short launches one by one",
@@ -330,6 +333,19 @@ static bool is_whole(double n)
 	       n - rint(n) <= PARTS_ABOVE_EACH * n;
 }
 
+/*
+ * What a step has besides its parts, as a read behind the last of them, is in some of the parts
+ * that were looked at, or by chance in fewer than its share: one such more or less explains how far
+ * the number is from a whole one.
+ */
+static bool is_explained(double n, const struct model_level *part, double step_events)
+{
+	double besides = step_events - rint(n) * floor(part->events + EVENTS_OFF);
+
+	return part->seen > 0 && besides > 0 && besides <= BESIDES_MOST * rint(n) &&
+	       fabs(n - rint(n)) <= rint(n) * besides / (part->seen * part->events);
+}
+
 /* How many times a step that ends with a wait or a copy holds what repeats within it, by kernels or
  * graphs; 0 = no whole number of times. */
 static double parts_of(const struct model_loop *l)
@@ -343,7 +359,8 @@ static double parts_of(const struct model_loop *l)
 		const struct model_level *v = &l->levels[i];
 		double n = step->events / v->events, off = fabs(n - rint(n));
 		bool work = v->cls == SPY_CLASS_LAUNCH || v->cls == SPY_CLASS_GRAPH_LAUNCH;
-		if (!work || !(n > 1.5) || !is_whole(n) || off >= nearest)
+		if (!work || !(n > 1.5) || off >= nearest ||
+		    !(is_whole(n) || is_explained(n, v, step->events)))
 			continue;
 		nearest = off;
 		parts = rint(n);

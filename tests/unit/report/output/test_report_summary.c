@@ -63,6 +63,17 @@ static void test_alike_parts(void **state)
 	assert_range(summary_parts(&m, &p, 180e6), "");
 	part->events = 141;
 	assert_range(summary_parts(&m, &p, 180e6), ", each of 2 alike parts of 90.0 ms");
+	/* 25 times four kernels, and five pieces behind them: 144 parts had them five times, six
+	 * times would have been their share. */
+	*part = (struct model_level){.cls = SPY_CLASS_LAUNCH, .events = 600.0 / 144, .seen = 144};
+	step->events = 105;
+	assert_range(summary_parts(&m, &p, 180e6), ", each of 25 alike parts of 7.20 ms");
+	part->seen = 288; /* that often it is no chance */
+	assert_range(summary_parts(&m, &p, 180e6), "");
+	/* 37.1 times 22 pieces, nearly, is not 37 times 21 and 38 besides. */
+	*part = (struct model_level){.cls = SPY_CLASS_LAUNCH, .events = 21.967, .seen = 186};
+	step->events = 815;
+	assert_range(summary_parts(&m, &p, 180e6), "");
 	part->cls = SPY_CLASS_COPY;
 	assert_range(summary_parts(&m, &p, 180e6), "");
 	part->cls = step->cls = SPY_CLASS_LAUNCH; /* a layer of a network is no part that matters */
