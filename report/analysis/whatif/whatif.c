@@ -32,6 +32,18 @@ static bool gives_work(const struct model *m, size_t process)
 	return false;
 }
 
+/*
+ * The GPU's part of the time at its least: its work takes less than in the mean, or the host was
+ * slower without the change, so that the GPU had less of that time. They are independent.
+ */
+static double bound_least(const struct whatif_outcome *o, double bound, double least)
+{
+	double slower = o->bound_at_speed[1] / bound;
+
+	return slower > 0 && slower < 1 ? bound * exp(-hypot(log(bound / least), log(slower)))
+	                                : least;
+}
+
 /* What a process would take, by what its recent calls say. */
 static void add_process(struct whatif_result *to, const struct model_process *p,
                         const struct whatif_outcome *o)
@@ -60,9 +72,7 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);
 	to->bound += window * bound;
-	/* Where the host is slower, both without the change: the GPU's part of that is less. */
-	double slower = o->bound_at_speed[1] / bound;
-	to->bound_least += window * least * (slower > 0 ? fmin(1, slower) : 1);
+	to->bound_least += window * bound_least(o, bound, least);
 	low = fmax(least_left, fmax(o->strict, least) * (1 - error) - saved);
 	to->low_launches += window * fmin(ratio, low);
 	to->stays += window * o->stays;
