@@ -149,24 +149,13 @@ enum framework framework_of(const struct model *m)
 	return FRAMEWORK_NONE;
 }
 
-static bool is_optimizers(const struct model_frame *f)
+bool framework_is_optimizers(const struct model_site *s)
 {
-	return f->python && f->file && (strstr(f->file, "/optim") || strstr(f->file, "/optax/"));
-}
-
-double framework_optimizer_launches(const struct model *m)
-{
-	bool python = false;
-	double launches = 0;
-
-	for (size_t i = 0; i < m->sites.count; i++) {
-		const struct model_site *s = &m->sites.items[i];
-		bool optimizers = false;
-		for (size_t k = 0; k < s->frame_count && s->kind == SITE_LAUNCH; k++) {
-			python |= s->frames[k].python;
-			optimizers |= is_optimizers(&s->frames[k]);
-		}
-		launches += optimizers ? s->calls : 0;
+	for (size_t i = 0; i < s->frame_count; i++) {
+		const struct model_frame *f = &s->frames[i];
+		if (f->python && f->file &&
+		    (strstr(f->file, "/optim") || strstr(f->file, "/optax/")))
+			return true;
 	}
-	return python ? launches : NAN;
+	return false;
 }

@@ -4,6 +4,8 @@
 #ifndef REPORT_FRAMEWORK_H
 #define REPORT_FRAMEWORK_H
 
+#include <stdbool.h>
+
 enum framework {
 	FRAMEWORK_NONE, /* none of these, or not known */
 	FRAMEWORK_PYTORCH,
@@ -15,10 +17,11 @@ enum framework {
 extern const char *const framework_names[]; /* NULL for none */
 
 struct model;
+struct model_site;
 /* That by which most of the work was given, of a model with its sites. */
 enum framework framework_of(const struct model *m);
-/* Launches of the run that go through an optimizer's code (optax, or a folder or file whose name
- * begins with "optim"), estimated; NaN: no stacks of launches with Python's frames were taken. */
-double framework_optimizer_launches(const struct model *m);
+/* Whether its stack goes through an optimizer's code: optax, or a folder or file whose name begins
+ * with "optim". */
+bool framework_is_optimizers(const struct model_site *s);
 
 #endif

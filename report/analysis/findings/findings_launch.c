@@ -96,10 +96,6 @@ static char *captured_text(const struct finding_context *s)
 	                    g->repeated, g->steps, unit_percent(share, g->saved, g->window));
 }
 
-/* Rows of so many times what an optimizer launches, by the stacks, are others' as well: a network
- * that goes over words one by one. */
-#define OPTIMIZERS_MOST 1.25
-
 /* Launches that could be a few larger ones, where that gains something; else nothing (free it). */
 static char *fused_text(const struct finding_context *s)
 {
@@ -111,8 +107,7 @@ static char *fused_text(const struct finding_context *s)
 	const struct whatif_result *f = &s->fused;
 	const char *so = how[framework_of(s->m)];
 
-	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM) ||
-	    f->changed > OPTIMIZERS_MOST * framework_optimizer_launches(s->m))
+	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
 	return alloc_format(" Rows of hundreds of alike small kernels, as an optimizer gives them "
 	                    "that goes over its tensors one by one: %.0f launches fewer, and %s "

@@ -39,9 +39,11 @@ struct whatif_change {
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
 	bool selected; /* of WHATIF_NO_SYNC: what was selected after a read of how many there are is
 	                  not */
-	bool chained;  /* of WHATIF_FUSED: stacks were taken, and no launch is an optimizer's: alike
-	                  kernels in a row are rather steps of one thing */
-	bool pageable; /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
+	/* Of WHATIF_FUSED, by work: stacks of its launches, those through an optimizer less the
+	 * others; NULL: no stack of Python's was taken. Alike kernels in a row of something else
+	 * are rather steps of one thing. */
+	const int32_t *optimizers;
+	bool pageable;   /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
 	                    pinned memory of its own (WHATIF_SENT ...), and need not */
 };
@@ -73,6 +75,10 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 
 /* Kernels of a row that change_fused() makes a few launches of, at most. */
 #define WHATIF_ROW_KERNELS 32u
+
+struct model_process;
+/* whatif_fused.c: `optimizers` of a process (free it); NULL: no stack of Python's was taken. */
+int32_t *whatif_find_optimizers(const struct model *m, const struct model_process *p);
 
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
  * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c, for pinned memory:

@@ -5,6 +5,8 @@
 
 #include "report/base/alloc.h"
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/model/framework.h"
+#include "report/model/model.h"
 
 /*
  * Rows of alike small kernels, as an optimizer gives them that goes over its tensors one by one:
@@ -154,8 +156,25 @@ static bool are_apart(const struct row *row)
 	return elementwise || row->shapes >= SHAPES_EACH * often;
 }
 
+/* Whether most of its launches are of works that an optimizer gives, as far as stacks tell. */
+static bool is_optimizers(const struct whatif_change *c, const struct replay *r,
+                          const struct row *row)
+{
+	int64_t more = 0;
+
+	for (uint32_t i = row->first;; i = r->next[i]) {
+		if (small_kernel(r, i)) {
+			int32_t stacks = c->optimizers[r->given[i].work];
+			more += (stacks > 0) - (stacks < 0);
+		}
+		if (i == row->last)
+			return more > 0;
+	}
+}
+
 /* Launches that are left of the row; 0 = it stays as it is. */
-static uint32_t launches_left(const struct whatif_change *c, const struct row *row)
+static uint32_t launches_left(const struct whatif_change *c, const struct replay *r,
+                              const struct row *row)
 {
 	uint32_t each = tensors[c->hope], left = 0, often = 0;
 
@@ -163,6 +182,8 @@ static uint32_t launches_left(const struct whatif_change *c, const struct row *r
 		left += (row->times[k] + each - 1) / each;
 		often += row->times[k] >= KERNEL_LEAST ? row->times[k] : 0;
 	}
+	if (c->optimizers && !is_optimizers(c, r, row))
+		return 0;
 	return row->pieces >= ROW_LEAST && often * 10 >= row->pieces * 9 && are_apart(row) ? left
 	                                                                                   : 0;
 }
@@ -203,17 +224,38 @@ static void end_row(struct whatif_change *c, const struct replay *r, struct repl
 {
 	if (row->pieces >= ROW_LEAST)
 		trim(r, row);
-	uint32_t left = launches_left(c, row);
+	uint32_t left = launches_left(c, r, row);
 	if (left)
 		fuse(c, r, acts, row, left);
 	*row = (struct row){0};
 }
 
+int32_t *whatif_find_optimizers(const struct model *m, const struct model_process *p)
+{
+	const struct call_log *h = &p->call_log;
+	int32_t *stacks = alloc_zeroed(h->work_count + 1, sizeof(*stacks));
+	bool python = false;
+
+	for (size_t i = 0; i < h->count; i++) {
+		const struct call_event *a = &h->call_events[i];
+		uint32_t site =
+		        a->site && a->site <= p->site_count ? p->site_of[a->site - 1] : UINT32_MAX;
+		if (site == UINT32_MAX || a->work >= h->work_count)
+			continue;
+		const struct model_site *s = &m->sites.items[site];
+		for (size_t k = 0; k < s->frame_count && !python; k++)
+			python = s->frames[k].python;
+		stacks[a->work] += framework_is_optimizers(s) ? 1 : -1;
+	}
+	if (python)
+		return stacks;
+	free(stacks);
+	return NULL;
+}
+
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
 	size_t threads = r->call_log->thread_count;
-	if (c->chained)
-		return;
 	struct row *rows = alloc_zeroed(threads, sizeof(*rows));
 
 	for (uint32_t i = 0; i < r->count; i++) {

@@ -8,7 +8,6 @@
 #include "report/base/alloc.h"
 #include "report/base/progress.h"
 #include "report/base/stats.h"
-#include "report/model/framework.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif_change.h"
 #include "report/analysis/whatif/whatif_steps.h"
@@ -331,10 +330,12 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		whatif_machine(&c, m, (size_t)(p - m->processes));
-		c.chained = what == WHATIF_FUSED && framework_optimizer_launches(m) <= 0;
+		int32_t *optimizers = what == WHATIF_FUSED ? whatif_find_optimizers(m, p) : NULL;
+		c.optimizers = optimizers;
 		if (what == WHATIF_KERNEL || what == WHATIF_FUSED) /* less work for the GPU */
 			c.capped = 0;
 		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);
+		free(optimizers);
 	}
 	free(call_events);
 	whatif_steps_free(&steps);

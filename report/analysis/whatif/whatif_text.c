@@ -129,8 +129,8 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		assume(to,
 		       "kernels under 10 us of at most %u names that come 200 and more in a "
 		       "row, PyTorch's over the elements of a tensor or any in many shapes, are "
-		       "each for a tensor of its own: launched for 64 (24 to 512) at once; none "
-		       "where stacks of launches show no optimizer",
+		       "each for a tensor of its own: launched for 64 (24 to 512) at once; "
+		       "where stacks were taken, those of an optimizer alone",
 		       WHATIF_ROW_KERNELS);
 		assume(to, "most of what the shortest of them takes goes with each launch: 80 %% "
 		           "(70 to 85)");

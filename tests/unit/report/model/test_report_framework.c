@@ -105,30 +105,28 @@ static void test_libraries(void **state)
 	assert_int_equal(framework_of(&m), FRAMEWORK_NONE);
 }
 
-/* Whose launches are an optimizer's; nothing is known where no stack has Python's frames. */
+/* Whose stack goes through an optimizer's code, and not through a file of another kind that is
+ * named so. */
 static void test_optimizers(void **state)
 {
-	struct model_frame own[] = {native(PACKAGES "torch/lib/libtorch_cuda.so", true),
-	                            python("/home/me/market.py", false)},
-	                   adamw[] = {native(PACKAGES "torch/lib/libtorch_cuda.so", true),
-	                              python(PACKAGES "torch/optim/adamw.py", true),
-	                              python("/home/me/train.py", false)};
-	struct model_site sites[] = {
-	        {.kind = SITE_LAUNCH, .frames = own, .frame_count = 2},
-	        {.kind = SITE_LAUNCH, .calls = 40, .frames = adamw, .frame_count = 3}};
-	struct model m = {.sites = {.items = sites, .count = 1}};
+	static const struct {
+		const char *file;
+		bool is;
+	} files[] = {{PACKAGES "torch/optim/adamw.py", true},
+	             {PACKAGES "optax/_src/transform.py", true},
+	             {"/home/me/optimizers.py", true},
+	             {PACKAGES "torch/nn/functional.py", false},
+	             {"/home/me/best_optimum.py", false}};
 
-	assert_true(framework_optimizer_launches(&m) == 0);
-	m.sites.count = 2;
-	assert_near(framework_optimizer_launches(&m), 40, 1e-9);
-	adamw[1].file = PACKAGES "optax/_src/transform.py";
-	assert_near(framework_optimizer_launches(&m), 40, 1e-9);
-	sites[1].kind = SITE_WAIT;
-	assert_true(framework_optimizer_launches(&m) == 0);
-	sites[0].frame_count = 1; /* no frame of Python's */
-	assert_true(isnan(framework_optimizer_launches(&m)));
-	m.sites.count = 0;
-	assert_true(isnan(framework_optimizer_launches(&m)));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct model_frame frames[] = {native(PACKAGES "torch/lib/libtorch_cuda.so", true),
+		                               python(files[i].file, true),
+		                               python("/home/me/train.py", false)};
+		struct model_site site = {.kind = SITE_LAUNCH, .frames = frames, .frame_count = 3};
+		assert_int_equal(framework_is_optimizers(&site), files[i].is);
+		site.frame_count = 1; /* no frame of Python's */
+		assert_false(framework_is_optimizers(&site));
+	}
 }
 
 int main(void)

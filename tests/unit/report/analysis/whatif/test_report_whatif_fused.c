@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/model/model.h"
 #include "tests/unit/unit.h"
 
 /* Calls of one thread that launches kernels of 1 us, each for 3 us of the call and 5 before it. */
@@ -48,10 +50,11 @@ static void launch(const char *kernel, uint32_t shape)
 		rows.next[i - 1] = i;
 }
 
-/* What the host takes of all calls then, ns. */
-static double fused_of(bool chained, double *changed)
+/* What the host takes of all calls then, ns. `optimizers`: as the change's. */
+static double fused_of(const int32_t *optimizers, double *changed)
 {
-	struct whatif_change c = {.what = WHATIF_FUSED, .hope = HOPE_MIDDLE, .chained = chained};
+	struct whatif_change c = {
+	        .what = WHATIF_FUSED, .hope = HOPE_MIDDLE, .optimizers = optimizers};
 	double host = 0;
 
 	memcpy(rows.changed, rows.acts, sizeof(rows.acts));
@@ -64,7 +67,7 @@ static double fused_of(bool chained, double *changed)
 
 static double fused(double *changed)
 {
-	return fused_of(false, changed);
+	return fused_of(NULL, changed);
 }
 
 static const char *const group[] = {
@@ -157,10 +160,70 @@ static void test_no_optimizer(void **state)
 {
 	double changed;
 
+	int32_t stacks[60] = {0};
+
 	start();
 	groups(10);
-	fused_of(true, &changed);
+	for (uint32_t work = 0; work < rows.log.work_count; work++)
+		stacks[work] = work % 3 ? -2 : 0;
+	fused_of(stacks, &changed);
 	assert_near(changed, 0, 0);
+	memset(stacks, 0, sizeof(stacks)); /* none was taken of these */
+	fused_of(stacks, &changed);
+	assert_near(changed, 0, 0);
+}
+
+/* An optimizer's rows and those of a simulation in the same run: the former's go alone. */
+static void test_an_optimizer_beside_others(void **state)
+{
+	int32_t stacks[200] = {0};
+	double changed;
+
+	start();
+	groups(10);
+	uint32_t works = rows.log.work_count;
+	launch("gemm", 1);
+	for (uint32_t i = 0; i < 300; i++)
+		launch(i % 2 ? "other" : "another", 100 + i % 20);
+	fused_of(NULL, &changed);
+	assert_true(changed > 700);
+	for (uint32_t work = 0; work < works; work++)
+		stacks[work] = work % 3 ? 2 : 0; /* not of all a stack was taken */
+	for (uint32_t work = works; work < rows.log.work_count; work++)
+		stacks[work] = -1;
+	fused_of(stacks, &changed);
+	assert_near(changed, 500 - 2 * GROUP, 0);
+}
+
+/* By the stacks of the launches that have one; where none has Python's frames nothing is known. */
+static void test_stacks_of_works(void **state)
+{
+	struct model_frame own[] = {{.python = true, .file = "/home/me/market.py"}},
+	                   adamw[] = {{.file = "/usr/lib/libtorch_cuda.so"},
+	                              {.python = true, .file = "/lib/torch/optim/adamw.py"}};
+	struct model_site sites[] = {{.kind = SITE_LAUNCH, .frames = own, .frame_count = 1},
+	                             {.kind = SITE_LAUNCH, .frames = adamw, .frame_count = 2}};
+	uint32_t site_of[] = {1, 0, UINT32_MAX};
+	struct model m = {.sites = {.items = sites, .count = 2}};
+
+	start();
+	groups(1); /* five works */
+	rows.log.call_events = rows.given;
+	rows.log.count = rows.replay.count;
+	for (size_t i = 0; i < 20; i++)
+		rows.given[i].site = i % GROUP == 0   ? 1
+		                     : i % GROUP == 1 ? 2
+		                     : i % GROUP == 2 ? 3
+		                                      : 0;
+	struct model_process p = {.call_log = rows.log, .site_of = site_of, .site_count = 3};
+	int32_t *stacks = whatif_find_optimizers(&m, &p);
+	assert_non_null(stacks);
+	assert_int_equal(stacks[0], 4);
+	assert_int_equal(stacks[1], -4);
+	assert_int_equal(stacks[2], 0);
+	free(stacks);
+	own[0].python = adamw[1].python = false;
+	assert_null(whatif_find_optimizers(&m, &p));
 }
 
 /* A product of matrices ends a row. */
@@ -184,6 +247,8 @@ int main(void)
 	        cmocka_unit_test(test_what_comes_before_groups),
 	        cmocka_unit_test(test_kernels_that_are_not_pytorchs),
 	        cmocka_unit_test(test_no_optimizer),
+	        cmocka_unit_test(test_an_optimizer_beside_others),
+	        cmocka_unit_test(test_stacks_of_works),
 	        cmocka_unit_test(test_layers_are_no_groups),
 	};
 
