@@ -283,9 +283,10 @@ static void kind_of_gpu(const struct model_gpu_kind *k, struct text_layout *page
 		                 null, off, several);
 	else
 		text_layout_line(page,
-		                 "This kind of GPU was not measured: of that %s +- %s are "
-		                 "taken to be the kernel, and intervals are wider for it. "
-		                 "`cudaspy calibrate` measures it.%s",
+		                 "This kind of GPU was not measured: of that %s +- %s are taken "
+		                 "to be the kernel, by those that were and by a pair with "
+		                 "nothing in it, and intervals are wider for it. `cudaspy "
+		                 "calibrate` measures it.%s",
 		                 null, off, several);
 }
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include "shim/core/gpu_time/estimate_pinned.h"
+#include "shim/core/gpu_time/root.h"
 #include "shim/core/gpu_time/weights.h"
 #include "shim/core/work/work_class.h"
 
@@ -175,16 +176,6 @@ static double by_pairs(const struct estimate_costs *costs, const struct tf_work 
 	return count > 0 ? sum / count : NAN;
 }
 
-/* Newton's: the shim does without libm. */
-static double root(double x)
-{
-	double r = x > 1 ? x : 1;
-
-	for (int i = 0; i < 64; i++)
-		r = (r + x / r) / 2;
-	return r;
-}
-
 /* The best of this run's large pinned copies of a direction; the link where there are none. */
 static struct estimate_bus find_bus(const struct tf_map *map, const struct estimate_costs *costs,
                                     bool to_host)
@@ -221,6 +212,15 @@ static struct estimate_bus find_bus(const struct tf_map *map, const struct estim
 	return best > 0 ? estimate_bus_timed(best, took, sd) : costs->told;
 }
 
+/* By pairs on idle streams, where none of them waited for other work. */
+static void tell_kind(struct gpu_figures *kind, const struct estimate_cost *null,
+                      const struct estimate_cost *empty)
+{
+	if (null->count > 1 && empty->count > 1 && !estimate_is_crowded(null) &&
+	    !estimate_is_crowded(empty))
+		gpu_kind_told(kind, null->ns - empty->ns, null->variance + empty->variance);
+}
+
 void estimate_costs(const struct tf_map *map, struct estimate_costs *costs)
 {
 	estimate_costs_among(map, UINT64_MAX, true, costs);
@@ -235,6 +235,7 @@ void estimate_costs_among(const struct tf_map *map, uint64_t devices, bool copie
 	costs->kind = gpu_kind_of(map);
 	calibration(map, devices, TF_WORK_NULL, ESTIMATE_NULL_PAIR_NS, null);
 	calibration(map, devices, TF_WORK_EMPTY, ESTIMATE_EMPTY_PAIR_NS, empty);
+	tell_kind(&costs->kind, &null[TF_PAIR_IDLE], &empty[TF_PAIR_IDLE]);
 	for (int regime = 0; regime < TF_PAIRS; regime++) {
 		struct estimate_cost *engine = &costs->cost[ESTIMATE_ENGINE][regime];
 		null[regime].ns -= costs->kind.null_kernel_ns;

@@ -40,4 +40,12 @@ struct gpu_figures {
  * middle, with an interval that holds all; as well known as the least known of them. */
 struct gpu_figures gpu_kind_of(const struct tf_map *map);
 
+/*
+ * Of a kind that nobody measured a run tells something after all: how much longer a pair is with an
+ * empty kernel in it than with nothing (`apart_ns`, with its variance, ns^2). Where the figures are
+ * of such a kind they become the mean of that, less what starting a kernel takes on the kinds that
+ * were measured, and of the middle of those, each by how well it is known.
+ */
+void gpu_kind_told(struct gpu_figures *f, double apart_ns, double variance);
+
 #endif

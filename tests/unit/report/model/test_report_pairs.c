@@ -88,7 +88,16 @@ static void test_kernel(void **state)
 	assert_near(t.systematic, hypot(250, 0.01 * 3100), 1e-9);
 	on("NVIDIA A100-SXM4-40GB");
 	model_calibrate(&c, &made.map, works, WORKS);
-	/* Of a kind that nobody measured: an empty kernel lasts 0.74 us, and less is known. */
+	/* Of a kind that nobody measured: an empty kernel lasts what this run tells beside those
+	 * that were, and less is known. */
+	struct gpu_figures told = {740, 320, GPU_UNMEASURED, 0, false};
+	gpu_kind_told(&told, 2700 - 1300, 40 * 40 / 20.0 + 20 * 20 / 10.0);
+	double mean = 3100 + told.null_kernel_ns - 590;
+	assert_near(model_work_time(&works[2], &c).mean, mean, 1e-6);
+	assert_near(model_work_time(&works[2], &c).systematic, hypot(told.off_ns, 0.01 * mean),
+	            1e-6);
+	empty->pairs[TF_PAIR_IDLE].count = 0; /* nothing tells */
+	model_calibrate(&c, &made.map, works, WORKS);
 	assert_near(model_work_time(&works[2], &c).mean, 3100 + 150, 1e-9);
 	assert_near(model_work_time(&works[2], &c).systematic, hypot(320, 0.01 * 3250), 1e-9);
 	on("NVIDIA H100 80GB HBM3");

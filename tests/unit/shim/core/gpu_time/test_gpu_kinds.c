@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,6 +92,36 @@ static void test_several(void **state)
 	expect(800, 520, GPU_UNMEASURED, 0, true);
 }
 
+static void expect_told(struct gpu_figures f, double apart, double variance, double null,
+                        double off)
+{
+	gpu_kind_told(&f, apart, variance);
+	assert_near(f.null_kernel_ns, null, 0.1);
+	assert_near(f.off_ns, off, 0.1);
+}
+
+/* Of a kind that nobody measured: by how much longer a pair is with an empty kernel in it. */
+static void test_what_a_run_tells(void **state)
+{
+	const struct gpu_figures other = {740, 320, GPU_UNMEASURED, 0, false};
+
+	/* As on an H200 and on an H100: 590 and 870 by CUPTI. */
+	expect_told(other, 1508, 0, (740 / 1.96 + 508) / (1 / 1.96 + 1), 275.3);
+	expect_told(other, 1907, 0, (740 / 1.96 + 907) / (1 / 1.96 + 1), 275.3);
+	/* Where that is known badly it hardly counts, and where it cannot be, not at all. */
+	expect_told(other, 1508, 1e4, (740 / 1.96 + 508 / 2.0) / (1 / 1.96 + 0.5), 286.9);
+	expect_told(other, 1508, 1e9, 740, 320);
+	expect_told(other, 1508, INFINITY, 740, 320);
+	expect_told(other, 1508, NAN, 740, 320);
+	expect_told(other, 1049, 0, 740, 320);
+	expect_told(other, 30000, 0, 740, 320);
+	expect_told(other, NAN, 0, 740, 320);
+	/* What CUPTI told of this kind stands, and so does the middle of several. */
+	expect_told((struct gpu_figures){870, 250, GPU_BUILT_IN, 0, false}, 1508, 0, 870, 250);
+	expect_told((struct gpu_figures){900, 260, GPU_CALIBRATED, 7, false}, 1508, 0, 900, 260);
+	expect_told((struct gpu_figures){800, 520, GPU_UNMEASURED, 0, true}, 1508, 0, 800, 520);
+}
+
 /* ---- the user's file ---- */
 
 #define ENTRY "driver 13000 clock_khz 1980000 null_ns 870 off_ns 250 time 1763888888 gpu NVIDIA X\n"
@@ -157,6 +188,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_precedence, start, end),
 	        cmocka_unit_test_setup_teardown(test_figures_that_cannot_be, start, end),
 	        cmocka_unit_test_setup_teardown(test_several, start, end),
+	        cmocka_unit_test(test_what_a_run_tells),
 	        cmocka_unit_test(test_entries),
 	        cmocka_unit_test(test_cut),
 	        cmocka_unit_test(test_paths),
