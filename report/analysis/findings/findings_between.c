@@ -14,6 +14,8 @@
 #define VOTES_LEAST 3u
 /* A line is told of a gap where no pause of more than this share of it lies between the two. */
 #define PAUSE_MOST 0.1
+/* Of the stacks of a kind of work so many are from one place, or it has none. */
+#define FROM_ONE_PLACE 0.9
 
 /* Whether it is a line of the program's own. */
 static bool is_line(const struct model_sites *s, uint32_t place)
@@ -25,17 +27,57 @@ static bool is_line(const struct model_sites *s, uint32_t place)
 
 struct scan { /* of the calls, one after the other */
 	const struct finding_context *c;
+	const uint32_t *by_work;   /* places_of_works() */
 	double *edge;              /* by thread: where its call before (behind) ended (began) */
-	struct finding_line *line; /* by thread: its last (next) line */
+	struct finding_line *line; /* by thread: its last (next) call's line */
 	bool *runs;                /* by thread: lines of the program */
 	size_t any;                /* the thread of these that called last (next); count: none */
 };
 
-static void scan_start(struct scan *s, const struct finding_context *c)
+/* The place of a call's stack, and its kind of work; 0 = it has none, or gave no work. */
+static uint32_t stacked(const struct finding_context *c, size_t i, uint32_t *work)
+{
+	*work = c->call_events[i].work;
+	return *work < c->h->work_count ? finding_place_of(c, &c->call_events[i]) : 0;
+}
+
+/* Of launches few have a stack: by kind of work the place that nearly all of its stacks are from,
+ * or 0 (free it). */
+static uint32_t *places_of_works(const struct finding_context *c)
+{
+	size_t n = c->h->work_count;
+	uint32_t *place = alloc_zeroed(n + 1, sizeof(*place)), work, here;
+	struct votes {
+		uint32_t lead, here, all;
+	} *votes = alloc_zeroed(n + 1, sizeof(*votes));
+
+	for (size_t i = 0; i < c->count;
+	     i++) { /* a place that most are from has a lead at the end */
+		if (!(here = stacked(c, i, &work)))
+			continue;
+		if (!votes[work].lead)
+			place[work] = here;
+		votes[work].lead += here == place[work] ? 1u : -1u;
+	}
+	for (size_t i = 0; i < c->count; i++) {
+		if (!(here = stacked(c, i, &work)))
+			continue;
+		votes[work].all++;
+		votes[work].here += here == place[work];
+	}
+	for (size_t i = 0; i < n; i++)
+		if (votes[i].here < FROM_ONE_PLACE * votes[i].all)
+			place[i] = 0;
+	free(votes);
+	return place;
+}
+
+static void scan_start(struct scan *s, const struct finding_context *c, const uint32_t *by_work)
 {
 	size_t n = c->h->thread_count;
 
 	*s = (struct scan){.c = c,
+	                   .by_work = by_work,
 	                   .edge = alloc_zeroed(n + 1, sizeof(*s->edge)),
 	                   .line = alloc_zeroed(n + 1, sizeof(*s->line)),
 	                   .runs = alloc_zeroed(n + 1, sizeof(*s->runs)),
@@ -60,9 +102,13 @@ static void scan_call(struct scan *s, const struct call_event *e, double apart, 
 
 	if (!s->runs[e->thread])
 		return;
+	if (!place && e->work < s->c->h->work_count)
+		place = s->by_work[e->work];
 	line->pause = fmax(line->pause, apart);
 	if (is_line(&s->c->m->sites, place))
 		*line = (struct finding_line){.place = place};
+	else if (e->kind != TF_WORK_NONE) /* that one has a line too, which is not known */
+		*line = (struct finding_line){0};
 	s->edge[e->thread] = edge;
 	s->any = e->thread;
 }
@@ -70,17 +116,18 @@ static void scan_call(struct scan *s, const struct call_event *e, double apart, 
 void finding_lines_make(struct finding_lines *to, const struct finding_context *c)
 {
 	struct scan s;
+	uint32_t *by_work = places_of_works(c);
 
 	*to = (struct finding_lines){.before = alloc_zeroed(c->count + 1, sizeof(*to->before)),
 	                             .next = alloc_zeroed(c->count + 1, sizeof(*to->next))};
-	scan_start(&s, c);
+	scan_start(&s, c, by_work);
 	for (size_t i = 0; i < c->count; i++) {
 		const struct call_event *e = &c->call_events[i];
 		to->before[i] = s.line[s.runs[e->thread] ? e->thread : s.any];
 		scan_call(&s, e, e->start - s.edge[e->thread], e->end);
 	}
 	scan_end(&s);
-	scan_start(&s, c);
+	scan_start(&s, c, by_work);
 	for (size_t i = c->count; i-- > 0;) {
 		const struct call_event *e = &c->call_events[i];
 		if (!s.runs[e->thread]) {
@@ -90,6 +137,7 @@ void finding_lines_make(struct finding_lines *to, const struct finding_context *
 		scan_call(&s, e, s.edge[e->thread] - e->end, e->start);
 	}
 	scan_end(&s);
+	free(by_work);
 }
 
 uint32_t finding_line_beside(const struct finding_line *l, double idle)

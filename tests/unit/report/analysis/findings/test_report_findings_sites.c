@@ -281,10 +281,49 @@ static void test_between_two_lines(void **state)
 	run_end(&r);
 }
 
+/* Of the step's last launch the stack is seldom taken: the line is that of its kind of work, where
+ * that has one, and never that of a call before it. */
+static void test_between_the_last_launch(void **state)
+{
+	static struct model_frame frames[] = {{.python = true, .line = 10, .hash = 1},
+	                                      {.python = true, .line = 20, .hash = 1}};
+	struct run r;
+
+	for (int known = 0; known < 2; known++) {
+		run_start(&r);
+		with_lines(&r, 0, 0);
+		for (size_t i = 0; i < LINES; i++) {
+			sites[i].frames = &frames[i];
+			sites[i].frame_count = 1;
+		}
+		for (int i = 0; i < 100; i++) {
+			double at = i * 1000.0;
+			run_copy_back(&r, FREE, at, 2)->site = START_UP + 1;
+			struct call_event *first = run_launch(&r, FREE, at + 10, 2);
+			first->work = 1;
+			first->site = START_UP + 1;
+			struct call_event *last = run_launch(&r, FREE, at + 20, 2);
+			last->work = 2;
+			last->site = known && i % 10 == 5 ? LOOP + 1 : 0;
+		}
+		run_idle(&r, TF_IDLE_OUTSIDE, 900);
+		const struct finding *f = run_finding(&r, "host-starves-gpu");
+		assert_true(f->ahead);
+		if (known) {
+			assert_int_equal(f->since->line, 20);
+			assert_int_equal(f->until->line, 10);
+		} else {
+			assert_null(f->since);
+		}
+		run_end(&r);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_between_two_lines),
+	        cmocka_unit_test(test_between_the_last_launch),
 	        cmocka_unit_test(test_known_calls),
 	        cmocka_unit_test(test_most_was_before),
 	        cmocka_unit_test(test_most_is_judged),
