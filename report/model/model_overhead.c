@@ -71,10 +71,9 @@ static char *own_warning(const struct model *m, const struct model_thread *t)
 	return alloc_format(
 	        "cudaspy itself took %s %% of the wall time of thread %s (%llu), where %s %% is "
 	        "the "
-	        "most that it should: %s, timing GPU work %s of it and taking call sites %s. No "
-	        "figure has that as the "
-	        "program's, but without it the program is another one: the verdict's confidence is "
-	        "one step lower. %s.",
+	        "most that it should: %s, timing GPU work %s of it and taking call sites %s. "
+	        "Figures leave that out, but the program may wait less for it or overlap more "
+	        "without: the verdict's confidence is one step lower. %s.",
 	        unit_percent(share, m->own_share, 1), t->name ? t->name : "unknown",
 	        (unsigned long long)t->tid, unit_percent(budget, OWN_SHARE_BUDGET, 1),
 	        unit_time_apart(time, t->own), unit_time_apart(samples, timing),
@@ -142,11 +141,12 @@ char *model_own_judged_warning(const struct model *m, const struct model *of)
 
 	if (!(own > OWN_SHARE_BUDGET) || m->own_warning)
 		return NULL;
-	return alloc_format("cudaspy itself took %s %% of %s, where %s %% is the most that it "
-	                    "should: samples, call sites and calls. No figure has that as the "
-	                    "program's, but without it the program is another one. "
-	                    "CUDASPY_BUDGET, CUDASPY_SITES=off and CUDASPY_GPU=off make it less.",
-	                    unit_percent(share, own, 1),
-	                    of->phase ? model_phase_words[of->phase->kind] : "the window",
-	                    unit_percent(budget, OWN_SHARE_BUDGET, 1));
+	return alloc_format(
+	        "cudaspy itself took %s %% of %s, where %s %% is the most that it "
+	        "should: samples, call sites and calls. Figures leave that out, but the "
+	        "program may wait less for it or overlap more without. "
+	        "CUDASPY_BUDGET, CUDASPY_SITES=off and CUDASPY_GPU=off make it less.",
+	        unit_percent(share, own, 1),
+	        of->phase ? model_phase_words[of->phase->kind] : "the window",
+	        unit_percent(budget, OWN_SHARE_BUDGET, 1));
 }

@@ -207,8 +207,8 @@ char *site_where(const struct model_site *s, bool functions)
 	if (!line)
 		return head;
 	char *text = is_backward(s) && !s->range ? alloc_format("backward pass after %s", line)
-	             : is_unnamed(s) ? alloc_format("a library's thread behind %s", line)
-	                             : alloc_format("%s, after %s", head, line);
+	             : is_unnamed(s)             ? alloc_format("a library's thread after %s", line)
+	                                         : alloc_format("%s, after %s", head, line);
 	free(head);
 	free(line);
 	return text;

@@ -96,7 +96,7 @@ static const struct known {
          "The same memory goes to the host and back", WHATIFS, VERDICT_COPY,
          LINE(COPY_CALLS, BY_API, ALL_OF_THEM)},
         {"alloc-churn", detect_alloc_churn, "Memory is allocated and freed over and over",
-         WHATIF_NO_ALLOC, VERDICT_ALLOC, LINE(ALLOC_CALLS, BY_API, ALL_OF_THEM)},
+         WHATIF_NO_ALLOC, VERDICT_ALLOC, LINE(ALLOC_CALLS, BY_API, THAT_ALLOCATE)},
         {"memory-growth", detect_memory_growth, "Device memory grows without end", WHATIFS,
          VERDICT_CLASSES, LINE(ALLOC_CALLS, BY_API, ALL_OF_THEM)},
         {"module-load-in-loop", detect_module_load_in_loop,
@@ -120,7 +120,7 @@ static const struct finding_calls class_calls[VERDICT_CLASSES] = {
         [VERDICT_LAUNCH] = LINE(LAUNCH_CALLS, BY_API, ALL_OF_THEM),
         [VERDICT_SYNC] = LINE(WAIT_CALLS, BY_API, ALL_OF_THEM),
         [VERDICT_COPY] = LINE(COPY_CALLS, BY_BOTH, ALL_OF_THEM),
-        [VERDICT_ALLOC] = LINE(ALLOC_CALLS, BY_API, ALL_OF_THEM),
+        [VERDICT_ALLOC] = LINE(ALLOC_CALLS, BY_API, THAT_ALLOCATE),
 };
 static const struct finding_calls reads = LINE(COPY_CALLS, BY_COUNT, THAT_BRING_BACK),
                                   blocking_reads = LINE(COPY_CALLS, BY_API, THAT_READ);
@@ -277,6 +277,7 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 		return;
 	enum framework framework = framework_of(m);
 	finding_set(&context, m, verdict);
+	context.framework = framework;
 	whatif_predict(whatifs, WHATIF_GRAPHS, NULL, 1, &context.graphs);
 	whatif_predict(whatifs, WHATIF_HOST, NULL, 1, &context.host);
 	whatif_predict(whatifs, WHATIF_FUSED, NULL, 1, &context.fused);

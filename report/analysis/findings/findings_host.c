@@ -222,7 +222,7 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.most.longest[i]);
 	if (g.others)
-		snprintf(others, sizeof(others), ", as %zu other%s at times", g.others,
+		snprintf(others, sizeof(others), ", as %zu other thread%s at times", g.others,
 		         g.others > 1 ? "s were" : " was");
 	const struct call_log_thread *t = &s->h->threads[g.thread];
 	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f);

@@ -15,6 +15,7 @@
 
 #include "report/analysis/findings/findings.h"
 #include "report/analysis/verdict/verdict.h"
+#include "report/model/framework.h"
 #include "report/model/model.h"
 
 struct finding_tally { /* calls of one sort in the steady state that is held */
@@ -40,6 +41,7 @@ struct finding_context {
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
 	struct finding_tally reads; /* results that blocking copies bring to the host */
+	enum framework framework;
 	/* The verdict names this class, and nothing that was found is of it: what makes a detector
 	 * of it sure does not count. VERDICT_CLASSES: none. */
 	enum verdict_class blamed;
@@ -102,6 +104,7 @@ enum finding_only {
 	OF_ITS_KERNEL,
 	THAT_COMMUNICATES,
 	THAT_BRING_BACK, /* copies to pinned memory of the host, which return at once */
+	THAT_ALLOCATE,   /* frees too where a framework's pool is emptied, which is asked for */
 	THAT_READ        /* small blocking copies to the host: finding_is_read() */
 };
 struct finding_calls {

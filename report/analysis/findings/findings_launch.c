@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/base/alloc.h"
 #include "report/base/stats.h"
@@ -15,6 +16,8 @@
 /* A graph ends where the host waits, and its launch costs about as much as two of kernels: with
  * fewer of them between two waits little is saved. */
 #define LAUNCHES_LEAST 4.0
+/* What the program does between launches is told where they are so many times as far apart. */
+#define WITH_IT 1.25
 
 /* ---- many-short-launches ---- */
 
@@ -96,6 +99,14 @@ static char *captured_text(const struct finding_context *s)
 	                    g->repeated, g->steps, unit_percent(share, g->saved, g->window));
 }
 
+static bool runs_kernel(const struct model *m, const char *part)
+{
+	for (size_t i = 0; i < m->kernel_count; i++)
+		if (strstr(m->kernels[i].name, part))
+			return true;
+	return false;
+}
+
 /* Launches that could be a few larger ones, where that gains something; else nothing (free it). */
 static char *fused_text(const struct finding_context *s)
 {
@@ -106,6 +117,9 @@ static char *fused_text(const struct finding_context *s)
 	char middle[UNIT_BYTES], low[UNIT_BYTES], high[UNIT_BYTES];
 	const struct whatif_result *f = &s->fused;
 	const char *so = how[framework_of(s->m)];
+	/* With foreach=True some of its kernels still go over the tensors one by one. */
+	if (so == how[FRAMEWORK_PYTORCH] && runs_kernel(s->m, "multi_tensor_apply"))
+		so = " (fused=True; the optimizer has foreach=True already)";
 
 	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
@@ -144,15 +158,14 @@ static double from_launch_to_launch(const struct finding_context *s)
 	return middle;
 }
 
-/* What launching takes, and where that alone is not longer than the kernels what comes with it
- * (free it). */
-static char *launch_text(const struct finding_context *s, bool longer)
+/* What launching takes, with what comes with it where that is more (free it). */
+static char *launch_text(const struct finding_context *s)
 {
 	char launch[UNIT_BYTES], apart[UNIT_BYTES];
-	double one = s->m->gpu.launch_p50, all = longer ? NAN : from_launch_to_launch(s);
+	double one = s->m->gpu.launch_p50, all = from_launch_to_launch(s);
 
 	unit_time_apart(launch, one);
-	if (!(all > one))
+	if (!(all > WITH_IT * one))
 		return alloc_format("launching takes the host %s each", launch);
 	return alloc_format("launching takes the host %s each, with what the program does between "
 	                    "the calls %s (median),",
@@ -164,7 +177,7 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	const struct model *m = s->m;
 	char each[UNIT_BYTES], share[UNIT_BYTES];
 	bool longer = m->gpu.launch_p50 > m->gpu.launched.mean;
-	double spent = fmin(finding_known(m->host.launch), idle_between_launches(m));
+	double idle = idle_between_launches(m), spent = fmin(finding_known(m->host.launch), idle);
 	double captured = whole_steps(s), stake = fmax(fmin(1, spent / s->window), captured);
 
 	if (!m->gpu.has_busy || !m->totals.launches || !finding_is_long(s) ||
@@ -175,17 +188,19 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	    (!are_short || launches_between_waits(s) < LAUNCHES_LEAST || stake < FINDING_MEDIUM))
 		return false;
 	char *rate = finding_rate(s, (double)s->classes[SPY_CLASS_LAUNCH].count),
-	     *repeats = sequence(s), *steps = captured > 0 ? captured_text(s) : alloc_string(""),
-	     *fused = fused_text(s), *launch = launch_text(s, longer);
+	     *repeats = captured > 0 ? alloc_string("") : sequence(s),
+	     *steps = captured > 0 ? captured_text(s) : alloc_string(""), *fused = fused_text(s),
+	     *launch = launch_text(s);
 	if (!longer)
 		f->title = are_short ? "The GPU runs dry between the launches of short kernels"
 		                     : "The GPU runs dry between launches";
 	char *text = alloc_format("%llu launches, %s; %s and the GPU runs %s%s each; "
-	                          "the GPU idled for %s %% of %s while the host launched.%s%s%s",
+	                          "the GPU idled for %s %% of %s while the host launched or was "
+	                          "between two launches.%s%s%s",
 	                          (unsigned long long)m->totals.launches, rate, launch,
 	                          finding_estimated(s), unit_time_apart(each, m->gpu.launched.mean),
-	                          unit_percent(share, spent, s->window), steady_base(s), repeats,
-	                          steps, fused);
+	                          unit_percent(share, fmin(idle, s->window), s->window),
+	                          steady_base(s), repeats, steps, fused);
 	free(rate);
 	free(launch);
 	free(repeats);

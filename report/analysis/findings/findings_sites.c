@@ -102,6 +102,9 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 	if (f->direction != SPY_DIR_COUNT &&
 	    (e->cls != SPY_CLASS_COPY || e->direction != f->direction))
 		return false;
+	if (a->only == THAT_ALLOCATE)
+		return !e->is_free || c->framework == FRAMEWORK_PYTORCH ||
+		       c->framework == FRAMEWORK_CUPY;
 	if (a->only == THAT_READ)
 		return finding_is_read(e);
 	if (a->only == THAT_BRING_BACK)

@@ -52,7 +52,8 @@ static bool tell_reads_outside(const struct finding_context *s, struct finding *
 	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host%s "
 	        "(%s, "
 	        "%s on average), and the host gives the GPU more work only when another thread "
-	        "has read them.",
+	        "has read them: float(), numpy.asarray() or print of an array wait so, and are no "
+	        "calls of CUDA.",
 	        unit_percent(share, finding_known(waits), 1), steady_base(s),
 	        (unsigned long long)count, steady_span(s, span), rate,
 	        unit_bytes(size, bytes / (double)count));

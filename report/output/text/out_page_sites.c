@@ -222,7 +222,8 @@ static void stack(const struct model_site *s, bool all, struct text_layout *page
 void out_page_sites(const struct model *m, const struct out_options *o, struct text_layout *page)
 {
 	const struct model_sites *s = &m->sites;
-	size_t limit = o->sites || o->limit < ROWS_BRIEF ? o->limit : ROWS_BRIEF;
+	bool brief = !o->sites && !o->limit_given && o->limit > ROWS_BRIEF;
+	size_t limit = brief ? ROWS_BRIEF : o->limit;
 
 	if (!s->count && !o->sites)
 		return;

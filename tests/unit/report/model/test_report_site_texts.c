@@ -84,7 +84,7 @@ static void test_ahead(void **state)
 	assert_text(site_ahead(&site, &since, &since, true, true),
 	            "between two calls at run.py:60 in step");
 	assert_text(site_ahead(&site, NULL, NULL, true, true),
-	            "ahead of a library's thread behind run.py:60 in step");
+	            "ahead of a library's thread after run.py:60 in step");
 }
 
 static void test_calls(void **state)

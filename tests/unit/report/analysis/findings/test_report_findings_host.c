@@ -89,7 +89,8 @@ static void test_threads_that_starve_it_together(void **state)
 	}
 	run_idle(&r, TF_IDLE_OUTSIDE, 990); /* the recent calls say less */
 	run_has(&r, "host-starves-gpu", 0.687,
-	        "while thread thread-2 (102) was outside CUDA, as 1 other was at times: 999 times "
+	        "while thread thread-2 (102) was outside CUDA, as 1 other thread was at times: 999 "
+	        "times "
 	        "(");
 	run_has(&r, "host-starves-gpu", 0.687, "687 us, 687 us and 687 us at most");
 	run_end(&r);

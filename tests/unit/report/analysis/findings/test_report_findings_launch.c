@@ -73,7 +73,9 @@ static void test_kernels_longer_than_launches(void **state)
 
 	short_launches(&r, 100, 2);
 	run_has(&r, "many-short-launches", 0.25,
-	        "launching takes the host 5.00 us each and the GPU runs");
+	        "the GPU idled for 30.0 % of the steady time while the host launched or was "
+	        "between "
+	        "two launches");
 	assert_string_equal(run_finding(&r, "many-short-launches")->title,
 	                    "The host launches short kernels for longer than they run");
 	r.m.gpu.launched.mean = 7 * US;
@@ -85,6 +87,10 @@ static void test_kernels_longer_than_launches(void **state)
 	for (size_t i = 0; i < r.process.call_log.count; i++) /* cudaspy's own is not told */
 		r.process.call_log.call_events[i].ours = 3e3f;
 	run_has(&r, "many-short-launches", 0.25, "between the calls 17.0 us (median), and");
+	for (size_t i = 0; i < r.process.call_log.count; i++) /* one after the other */
+		r.process.call_log.call_events[i].ours = 15.2e3f;
+	run_has(&r, "many-short-launches", 0.25,
+	        "launching takes the host 5.00 us each and the GPU runs");
 	r.process.call_log.count = 4; /* each of another thread: nothing from one to the next */
 	for (uint16_t i = 0; i < 4; i++)
 		r.process.call_log.call_events[i].thread = i;

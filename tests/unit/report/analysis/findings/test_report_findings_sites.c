@@ -126,6 +126,40 @@ static void test_launches_of_the_whole_run(void **state)
 	run_end(&r);
 }
 
+/* What is freed was made elsewhere, and it is that line that can be changed; but where a pool of a
+ * framework's is emptied the line that asks for it is the cause. */
+static void test_allocations(void **state)
+{
+	static const struct finding_calls calls = {FINDING_KIND(SITE_ALLOC), BY_API, THAT_ALLOCATE};
+	static const enum framework frameworks[] = {FRAMEWORK_NONE, FRAMEWORK_NUMBA, FRAMEWORK_JAX,
+	                                            FRAMEWORK_CUPY, FRAMEWORK_PYTORCH};
+
+	for (size_t k = 0; k < sizeof(frameworks) / sizeof(frameworks[0]); k++) {
+		struct run r;
+		run_start(&r);
+		with_lines(&r, 50, 100);
+		for (size_t i = 0; i < LINES; i++)
+			sites[i].kind = SITE_ALLOC;
+		for (unsigned i = 0; i < 20; i++) {
+			run_call(&r, SPY_CLASS_ALLOC, 100.0 * i, 20)->site = START_UP + 1;
+			struct call_event *frees =
+			        run_call(&r, SPY_CLASS_ALLOC, 100.0 * i + 50, 40);
+			frees->site = LOOP + 1;
+			frees->is_free = true;
+		}
+		struct finding_context c = {.m = &r.m,
+		                            .process = &r.process,
+		                            .h = &r.process.call_log,
+		                            .call_events = r.process.call_log.call_events,
+		                            .count = r.process.call_log.count,
+		                            .framework = frameworks[k]};
+		struct finding f = {.direction = SPY_DIR_COUNT};
+		finding_find_site(&c, &calls, &f);
+		assert_ptr_equal(f.place, &places[k < 3 ? START_UP : LOOP]);
+		run_end(&r);
+	}
+}
+
 /* A finding about one direction has a line of that, whatever the other took. */
 static void test_the_direction(void **state)
 {
@@ -327,6 +361,7 @@ int main(void)
 	        cmocka_unit_test(test_known_calls),
 	        cmocka_unit_test(test_most_was_before),
 	        cmocka_unit_test(test_most_is_judged),
+	        cmocka_unit_test(test_allocations),
 	        cmocka_unit_test(test_the_direction),
 	        cmocka_unit_test(test_launches_of_the_whole_run),
 	        cmocka_unit_test(test_no_calls),
