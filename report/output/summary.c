@@ -236,6 +236,17 @@ static void range_of(struct summary_change *c, const struct analysis *a, enum ve
 	c->high = fmax(c->mean, part * saved_by(best.speedup_high));
 }
 
+/* A gain may be larger where the host was slower without the change; of this run's time nothing of
+ * the host's takes away what the GPU is surely busy for. */
+static void bound(struct summary_change *c, const struct verdict *v, enum verdict_class cls)
+{
+	bool hosts = cls == VERDICT_LAUNCH || cls == VERDICT_SYNC || cls == VERDICT_ALLOC ||
+	             cls == VERDICT_HOST;
+
+	if (hosts && v->busy_low > 0)
+		c->high = fmax(c->mean, fmin(c->high, 1 - v->busy_low));
+}
+
 /* What the verdict says that would help, where no finding does. */
 static void put_verdict(struct summary *s, const struct analysis *a, enum verdict_class cls,
                         double gain)
@@ -263,6 +274,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	        .of_verdict = true,
 	};
 	range_of(&c, a, cls);
+	bound(&c, &a->verdict, cls);
 	put(s, c);
 }
 
@@ -287,6 +299,7 @@ static void changes(struct summary *s, const struct analysis *a)
 		                           .low = saved_by(f->speedup_low),
 		                           .high = saved_by(f->speedup_high)};
 		bool there = false;
+		bound(&c, v, f->cls);
 		for (size_t k = 0; k < s->change_count; k++)
 			there |= s->changes[k].finding == f;
 		if (!there && (isfinite(c.high) ? c.mean >= CHANGE_LEAST && !is_told(all, i)

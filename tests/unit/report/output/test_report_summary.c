@@ -216,6 +216,38 @@ static void assert_changes(enum verdict_class cls, double gain, struct finding *
 	summary_free(&s);
 }
 
+/* Of this run's time none of the host's changes saves what the GPU is surely busy for; others may.
+ */
+static void test_savings_end_at_the_gpu(void **state)
+{
+	static const struct {
+		enum verdict_class cls;
+		double high;
+	} rows[] = {{VERDICT_LAUNCH, 0.55},
+	            {VERDICT_SYNC, 0.55},
+	            {VERDICT_ALLOC, 0.55},
+	            {VERDICT_HOST, 0.55},
+	            {VERDICT_COPY, 7 / 12.0}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct finding item = finding("change", rows[i].cls, WHATIF_NO_SYNC, 2);
+		struct model m = {0};
+		struct analysis a = {.phase = PHASE_NONE,
+		                     .verdict = {.cls = VERDICT_NONE, .busy_low = 0.45},
+		                     .findings = {.items = &item, .count = 1}};
+		struct summary s;
+		summary_make(&s, &m, &a);
+		assert_near(s.changes[0].high, rows[i].high, 1e-9);
+		assert_near(s.changes[0].mean, 0.5, 1e-9);
+		summary_free(&s);
+		a.verdict.busy_low = 0.7; /* it is not less than what is told in the middle */
+		summary_make(&s, &m, &a);
+		assert_near(s.changes[0].high, rows[i].cls == VERDICT_COPY ? rows[i].high : 0.5,
+		            1e-9);
+		summary_free(&s);
+	}
+}
+
 /* Two changes may leave the same, the GPU's work: both are told. One change twice is not. */
 static void test_changes_that_save_the_same(void **state)
 {
@@ -250,6 +282,7 @@ int main(void)
 	        cmocka_unit_test(test_what_is_not_parted),
 	        cmocka_unit_test(test_names_alike),
 	        cmocka_unit_test(test_many_names_alike),
+	        cmocka_unit_test(test_savings_end_at_the_gpu),
 	        cmocka_unit_test(test_changes_that_save_the_same),
 	        cmocka_unit_test(test_a_gain_that_is_not_a_finding_s),
 	};
