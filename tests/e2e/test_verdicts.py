@@ -167,11 +167,12 @@ def test_graphs_have_one_verdict_in_both_modes(sample, tmp_path, name):
 
 @pytest.mark.parametrize('name', SPEAKING)
 def test_severity_follows_the_gain(sample, name):
-    """Where none is predicted, the share at stake; errors are no matter of time."""
+    """Where none is predicted, the share at stake; errors are no matter of time. What gains nothing is not told."""
     saved = []
     for finding in sample(name).report['findings']:
         gain, share, severity = finding['predicted_speedup'], finding['share'], finding['severity']
         if gain is not None:
+            assert gain >= 1.005, finding
             assert severity == ('high' if gain >= 1.2 else 'medium' if gain >= 1.05 else 'low'), finding
         elif share is None:
             assert severity != 'high' or finding['id'] in ('failed-calls', 'memory-growth'), finding

@@ -24,6 +24,7 @@ const char *const finding_severities[] = {
 #define MODULE_CALLS FINDING_KIND(SITE_MODULE)
 #define GRAPH_CALLS  FINDING_KIND(SITE_GRAPH)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define NO_GAIN      0.005 /* it would be told as 1.00 times as fast */
 #define NO_LINE      LINE(0, BY_API, ALL_OF_THEM)
 /* clang-format off */
 #define LINE(kinds, measure, only) {kinds, measure, only}
@@ -235,14 +236,17 @@ static void look(struct findings *to, const struct known *k, const struct findin
 	                    .speedup = NAN,
 	                    .speedup_low = NAN,
 	                    .speedup_high = NAN};
-	if (!k->find(context, &f)) {
+	bool found = k->find(context, &f);
+	if (found)
+		predict(whatifs, context, k, &f);
+	/* What gains nothing is no change to tell, as of waits that are another finding's frees. */
+	if (!found || (f.speedup < 1 + NO_GAIN && context->blamed == VERDICT_CLASSES)) {
 		free(f.evidence);
 		free(f.predicted);
 		free(f.unpredicted);
 		return;
 	}
 	advise(&f, framework);
-	predict(whatifs, context, k, &f);
 	end_evidence(&f);
 	if (!f.place)
 		finding_find_site(context,
