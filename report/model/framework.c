@@ -149,13 +149,26 @@ enum framework framework_of(const struct model *m)
 	return FRAMEWORK_NONE;
 }
 
-bool framework_is_optimizers(const struct model_site *s)
+static bool is_python_of(const struct model_site *s, const char *one, const char *other)
 {
 	for (size_t i = 0; i < s->frame_count; i++) {
 		const struct model_frame *f = &s->frames[i];
-		if (f->python && f->file &&
-		    (strstr(f->file, "/optim") || strstr(f->file, "/optax/")))
+		if (f->python && f->file && (strstr(f->file, one) || strstr(f->file, other)))
 			return true;
 	}
 	return false;
+}
+
+bool framework_is_optimizers(const struct model_site *s)
+{
+	return is_python_of(s, "/optim", "/optax/");
+}
+
+bool framework_is_networks(const struct model_site *s)
+{
+	bool python = false;
+
+	for (size_t i = 0; i < s->frame_count; i++)
+		python |= s->frames[i].python;
+	return !python || is_python_of(s, "/torch/nn/modules/", "/flax/");
 }

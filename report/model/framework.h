@@ -23,5 +23,8 @@ enum framework framework_of(const struct model *m);
 /* Whether its stack goes through an optimizer's code: optax, or a folder or file whose name begins
  * with "optim". */
 bool framework_is_optimizers(const struct model_site *s);
+/* Whether it goes through a network's layers (PyTorch's torch.nn, flax), or has no frame of
+ * Python's, as a backward pass. */
+bool framework_is_networks(const struct model_site *s);
 
 #endif

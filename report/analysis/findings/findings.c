@@ -211,18 +211,18 @@ static void end_evidence(struct finding *f)
 	f->predicted = f->unpredicted = NULL;
 }
 
-/* Calls that a finding about waits has the line of. XLA waits outside CUDA: the copies that bring
- * what it reads are all there is. */
-static const struct finding_calls *of_waits(const struct finding_context *s,
-                                            const struct finding_calls *calls)
+/* Calls that a finding has the line of. XLA waits outside CUDA: the copies that bring what it reads
+ * are all there is. */
+static const struct finding_calls *calls_of(const struct finding_context *s, const struct known *k,
+                                            const struct finding *f)
 {
-	if (s->verdict->waits_outside)
-		return &reads;
-	return calls->kinds == WAIT_CALLS && finding_reads_wait(s) ? &blocking_reads : calls;
+	if (f->of_reads)
+		return &blocking_reads;
+	return k->cls == VERDICT_SYNC && s->verdict->waits_outside ? &reads : &k->calls;
 }
 
-/* Adds it where it is there. */
-static void look(struct findings *to, const struct known *k, const struct finding_context *context,
+/* Adds it where it is there: then true. */
+static bool look(struct findings *to, const struct known *k, const struct finding_context *context,
                  struct whatifs *whatifs, enum framework framework)
 {
 	struct finding f = {.id = k->id,
@@ -240,24 +240,23 @@ static void look(struct findings *to, const struct known *k, const struct findin
 	if (found)
 		predict(whatifs, context, k, &f);
 	/* What gains nothing is no change to tell, as of waits that are another finding's frees. */
-	if (!found || (f.speedup < 1 + NO_GAIN && context->blamed == VERDICT_CLASSES)) {
+	if (!found || f.speedup < 1 + NO_GAIN) {
 		free(f.evidence);
 		free(f.predicted);
 		free(f.unpredicted);
-		return;
+		return false;
 	}
 	advise(&f, framework);
 	end_evidence(&f);
 	if (!f.place)
-		finding_find_site(context,
-		                  k->cls == VERDICT_SYNC ? of_waits(context, &k->calls) : &k->calls,
-		                  &f);
+		finding_find_site(context, calls_of(context, k, &f), &f);
 	ALLOC_ROOM(to->items, to->count);
 	to->items[to->count++] = f;
+	return true;
 }
 
-/* What the verdict names is found as well: of a class that has no finding those whose gain is
- * predicted are looked for by the verdict's word. */
+/* What the verdict names is found as well: of a class that has no finding one whose gain is
+ * predicted is looked for by the verdict's word. */
 static void look_for(struct findings *to, enum verdict_class cls, struct finding_context *context,
                      struct whatifs *whatifs, enum framework framework)
 {
@@ -265,9 +264,10 @@ static void look_for(struct findings *to, enum verdict_class cls, struct finding
 		if (to->items[i].cls == cls)
 			return;
 	context->blamed = cls;
-	for (size_t i = 0; i < COUNT(known); i++)
-		if (known[i].cls == cls && known[i].change != WHATIFS)
-			look(to, &known[i], context, whatifs, framework);
+	bool found = false;
+	for (size_t i = 0; i < COUNT(known) && !found; i++)
+		found = known[i].cls == cls && known[i].change != WHATIFS &&
+		        look(to, &known[i], context, whatifs, framework);
 	context->blamed = VERDICT_CLASSES;
 }
 
@@ -297,10 +297,9 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 	for (int i = 0; i < VERDICT_CLASSES; i++) {
 		to->of_class[i].id = verdict_names[i];
 		to->of_class[i].direction = SPY_DIR_COUNT;
-		finding_find_site(&context,
-		                  i == VERDICT_SYNC && !verdict->waits_outside
-		                          ? of_waits(&context, &class_calls[i])
-		                          : &class_calls[i],
+		bool read = i == VERDICT_SYNC && !verdict->waits_outside &&
+		            finding_reads_wait(&context);
+		finding_find_site(&context, read ? &blocking_reads : &class_calls[i],
 		                  &to->of_class[i]);
 	}
 	if (!to->of_class[VERDICT_SYNC].place)

@@ -28,6 +28,7 @@ struct finding {
 	/* of copies, where the finding is about those of one (enum spy_direction); else
 	 * SPY_DIR_COUNT */
 	enum spy_direction direction;
+	bool of_reads; /* of blocking copies that read results, instead of the calls of its kind */
 	const char *fix_cuda;  /* what to do, and the API to do it with */
 	const char *fix;       /* the same in the program's framework */
 	const char *framework; /* its name */

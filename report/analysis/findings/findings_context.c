@@ -8,9 +8,6 @@
 #include "report/base/units.h"
 #include "report/model/model_steps_within.h"
 
-/* So many times as many reads as waits, and the reads are where the host waits. */
-#define READS_MORE 8u
-
 /* What the GPU was busy with it, ns; 0 where that is not known. */
 static double gpu_time(const struct model_process *p)
 {
@@ -61,7 +58,7 @@ bool finding_is_read(const struct call_event *a)
 
 bool finding_reads_wait(const struct finding_context *s)
 {
-	return s->reads.count > READS_MORE * s->classes[SPY_CLASS_SYNC].count;
+	return s->reads.ns > s->classes[SPY_CLASS_SYNC].ns;
 }
 
 static void tally(struct finding_tally *t, const struct call_event *a)

@@ -11,26 +11,17 @@
 
 /* ---- pageable memory ---- */
 
-/* A small blocking copy to the host is a wait for a result: implicit-sync's. */
-static bool is_read(bool async, unsigned direction, double bytes)
-{
-	return !async && direction == SPY_DIR_DTOH && bytes <= WHATIF_SMALL_COPY;
-}
-
-/* By the exact counters: copies between host and device, asynchronous ones or others, of pageable
- * memory; and `all` of them. */
-static struct model_copy pageable(const struct model *m, bool async, uint64_t *all)
+/* By the exact counters: async copies between host and device, and those of pageable memory. */
+static struct model_copy pageable(const struct model *m, uint64_t *async)
 {
 	struct model_copy sum = {0};
 
-	*all = 0;
+	*async = 0;
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
-		double each = c->count ? (double)c->bytes / (double)c->count : 0;
-		if (c->async != async || is_read(async, c->direction, each) ||
-		    (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
+		if (!c->async || (c->direction != SPY_DIR_HTOD && c->direction != SPY_DIR_DTOH))
 			continue;
-		*all += c->count;
+		*async += c->count;
 		if (c->memory != SPY_MEM_PAGEABLE)
 			continue;
 		sum.count += c->count;
@@ -67,21 +58,31 @@ static double waits(const struct flow *flow, const struct call_event *a)
 
 struct pageable_calls { /* API time, ns: all of it, and what of it was waiting */
 	double ns, waited;
-	double to_host; /* of what was not, that of copies to the host */
+	double to_host;      /* of what was not, that of copies to the host */
+	uint64_t count, all; /* of pageable memory, and of any */
+	double bytes;
 };
 
 /* Whether most of what pinned memory would save is of copies to the host; of the whole window where
  * no call is held. */
-static bool mostly_to_host(const struct model *m, bool async, const struct pageable_calls *c)
+static bool mostly_to_host(const struct model *m, const struct pageable_calls *c)
 {
 	double bytes[SPY_DIR_COUNT] = {0};
 
 	if (c->ns > c->waited)
 		return c->to_host > (c->ns - c->waited) / 2;
 	for (size_t i = 0; i < m->copy_count; i++)
-		if (m->copies[i].async == async && m->copies[i].memory == SPY_MEM_PAGEABLE)
+		if (m->copies[i].async && m->copies[i].memory == SPY_MEM_PAGEABLE)
 			bytes[m->copies[i].direction] += (double)m->copies[i].bytes;
 	return bytes[SPY_DIR_DTOH] > bytes[SPY_DIR_HTOD];
+}
+
+/* Copies between host and device; of blocking ones those that are no result that is read, and whose
+ * bytes are not sent with the call. */
+static bool is_such(const struct call_event *a, bool async)
+{
+	return call_event_is_host_copy(a) && a->async == async &&
+	       (async || (!finding_is_read(a) && !cuda_copy_is_inline(call_event_copy(a))));
 }
 
 static struct pageable_calls pageable_calls(const struct finding_context *s, bool async)
@@ -92,10 +93,12 @@ static struct pageable_calls pageable_calls(const struct finding_context *s, boo
 	flow_start(&flow, s->h, true);
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i];
-		if (call_event_is_host_copy(a) && a->async == async &&
-		    a->memory == SPY_MEM_PAGEABLE &&
-		    !is_read(async, a->direction, (double)a->bytes)) {
+		bool such = is_such(a, async);
+		sum.all += such;
+		if (such && a->memory == SPY_MEM_PAGEABLE) {
 			double waited = waits(&flow, a);
+			sum.count++;
+			sum.bytes += (double)a->bytes;
 			sum.ns += call_event_ns(a);
 			sum.waited += waited;
 			sum.to_host += a->direction == SPY_DIR_DTOH ? call_event_ns(a) - waited : 0;
@@ -118,16 +121,31 @@ static char *waited_text(const struct pageable_calls *c)
 	                    unit_percent(share, c->waited, c->ns));
 }
 
-static bool tell_pageable(const struct finding_context *s, struct finding *f, bool async)
+/* Takes the evidence over. `least`: share of the time that is worth telling. */
+static bool tell_pageable(const struct finding_context *s, struct finding *f,
+                          const struct pageable_calls *c, double whole, double least, char *text)
+{
+	double used = steady_kernels(s), left = (c->ns - c->waited) / whole;
+	/* Where pinning gains something by what a library does around these copies, it is told. */
+	bool gains = s->pinned.known && s->pinned.speedup >= 1 + FINDING_MEDIUM &&
+	             steady_stake(c->ns / whole, used) >= FINDING_LEAST;
+
+	f->direction = mostly_to_host(s->m, c) ? SPY_DIR_DTOH : SPY_DIR_HTOD;
+	f->advice = f->direction == SPY_DIR_DTOH ? "pageable-to-host" : "pageable-async-copy";
+	finding_tell(f, steady_stake(left, used), text);
+	return f->share >= least || gains;
+}
+
+bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
 {
 	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES];
-	uint64_t such;
-	struct model_copy all = pageable(s->m, async, &such);
+	uint64_t async;
+	struct model_copy all = pageable(s->m, &async);
 	double whole = s->held;
 
 	if (!all.count)
 		return false;
-	struct pageable_calls calls = pageable_calls(s, async);
+	struct pageable_calls calls = pageable_calls(s, true);
 	if (!(whole > 0)) { /* nothing is held of it: the whole window */
 		calls = (struct pageable_calls){.ns = all.total};
 		whole = s->window;
@@ -136,30 +154,35 @@ static bool tell_pageable(const struct finding_context *s, struct finding *f, bo
 		return false;
 	char *waited = waited_text(&calls);
 	char *text = alloc_format(
-	        "%llu of %llu %s copies between host and device are of pageable memory, "
+	        "%llu of %llu asynchronous copies between host and device are of pageable memory, "
 	        "%s in all; the host spends %s in these calls, %s %% of its %s.%s",
-	        (unsigned long long)all.count, (unsigned long long)such,
-	        async ? "asynchronous" : "blocking", unit_bytes(bytes, (double)all.bytes),
-	        unit_time_apart(time, calls.ns), unit_percent(share, calls.ns, whole),
-	        steady_whose(s), waited);
-	f->direction = mostly_to_host(s->m, async, &calls) ? SPY_DIR_DTOH : SPY_DIR_HTOD;
-	f->advice = f->direction == SPY_DIR_DTOH ? "pageable-to-host" : "pageable-async-copy";
-	double used = steady_kernels(s), left = (calls.ns - calls.waited) / whole;
+	        (unsigned long long)all.count, (unsigned long long)async,
+	        unit_bytes(bytes, (double)all.bytes), unit_time_apart(time, calls.ns),
+	        unit_percent(share, calls.ns, whole), steady_whose(s), waited);
 	free(waited);
-	/* Where pinning gains something by what a library does around these copies, it is told. */
-	bool gains = s->pinned.known && s->pinned.speedup >= 1 + FINDING_MEDIUM &&
-	             steady_stake(calls.ns / whole, used) >= FINDING_LEAST;
-	return finding_tell(f, steady_stake(left, used), text) || gains;
+	return tell_pageable(s, f, &calls, whole, FINDING_LEAST, text);
 }
 
-bool detect_pageable_async_copy(const struct finding_context *s, struct finding *f)
-{
-	return tell_pageable(s, f, true);
-}
-
+/* A program that copies so says that it waits: it is told where that matters. */
 bool detect_pageable_blocking_copy(const struct finding_context *s, struct finding *f)
 {
-	return tell_pageable(s, f, false);
+	char bytes[UNIT_BYTES], share[UNIT_BYTES], time[UNIT_BYTES], span[SPAN_BYTES];
+	struct pageable_calls calls = pageable_calls(s, false);
+
+	if (!calls.count || !(s->held > 0))
+		return false;
+	char *waited = waited_text(&calls);
+	char *text = alloc_format(
+	        "%llu of %llu blocking copies between host and device%s, results of up to 64 KiB "
+	        "apart, are of pageable memory, %s in all; the host spends %s in these calls, %s "
+	        "%% of its %s.%s",
+	        (unsigned long long)calls.count, (unsigned long long)calls.all,
+	        steady_span(s, span), unit_bytes(bytes, calls.bytes),
+	        unit_time_apart(time, calls.ns), unit_percent(share, calls.ns, s->held),
+	        steady_whose(s), waited);
+	free(waited);
+	return tell_pageable(s, f, &calls, s->held,
+	                     s->blamed == VERDICT_COPY ? FINDING_LEAST : FINDING_MEDIUM, text);
 }
 
 /* ---- many small ones ---- */

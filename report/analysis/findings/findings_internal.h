@@ -65,7 +65,7 @@ void finding_set(struct finding_context *s, const struct model *m, const struct 
 
 /* A result that is read: the host waits for a small copy to it. */
 bool finding_is_read(const struct call_event *a);
-/* Whether the host waits where it reads, and hardly by calls to wait. */
+/* Whether the host waits where it reads for longer than in calls that are made to wait. */
 bool finding_reads_wait(const struct finding_context *s);
 
 /* Takes the evidence over; returns whether the share is worth telling. */

@@ -123,12 +123,12 @@ static char *fused_text(const struct finding_context *s)
 
 	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
-	return alloc_format(" Rows of hundreds of alike small kernels, as an optimizer gives them "
-	                    "that goes over its tensors one by one: %.0f launches fewer, and %s "
-	                    "times as fast (%s to %s), where one launch takes many tensors%s.",
-	                    f->changed, unit_count(middle, f->speedup),
-	                    unit_count(low, f->speedup_low), unit_count(high, f->speedup_high),
-	                    so ? so : "");
+	return alloc_format(
+	        " Rows of hundreds of alike small kernels, as an optimizer or the "
+	        "clipping of gradients gives them, tensor by tensor: %.0f launches fewer, and %s "
+	        "times as fast (%s to %s), where one launch takes many tensors%s.",
+	        f->changed, unit_count(middle, f->speedup), unit_count(low, f->speedup_low),
+	        unit_count(high, f->speedup_high), so ? so : "");
 }
 
 /*

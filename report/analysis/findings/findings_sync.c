@@ -69,6 +69,7 @@ static bool tell_reads(const struct finding_context *s, struct finding *f, doubl
 	char *rate = finding_rate(s, (double)count);
 
 	f->title = "The host reads a result, and only then gives the GPU more work";
+	f->of_reads = true;
 	char *text = alloc_format(
 	        "%llu results are read by blocking copies%s, %s; these take %s %% of the host's "
 	        "%s, and the GPU idles because of the host for %s%s %% of %s.",
@@ -278,7 +279,8 @@ bool detect_implicit_sync(const struct finding_context *s, struct finding *f)
 	if (!finding_is_long(s) || isnan(idle))
 		return false;
 	struct implicit all = detect_implicit(s);
-	bool blamed = s->blamed == VERDICT_SYNC && all.ns > s->classes[SPY_CLASS_SYNC].ns;
+	bool blamed = s->blamed == VERDICT_SYNC && all.ns > s->classes[SPY_CLASS_SYNC].ns &&
+	              !finding_reads_wait(s) && finding_share(s, all.ns) >= FINDING_LEAST;
 	if (!all.call || (!blamed && (all.count < FEW_WAITS ||
 	                              (double)pieces_of(s) / (double)all.count > FEW_PIECES)))
 		return false;

@@ -39,9 +39,11 @@ struct whatif_change {
 	bool managed;           /* of WHATIF_NO_ALLOC: kernels are taken to have waited for pages */
 	bool selected; /* of WHATIF_NO_SYNC: what was selected after a read of how many there are is
 	                  not */
-	/* Of WHATIF_FUSED, by work: stacks of its launches, those through an optimizer less the
-	 * others; NULL: no stack of Python's was taken. Alike kernels in a row of something else
-	 * are rather steps of one thing. */
+	/* Of WHATIF_FUSED, by work: stacks of its launches that may be for one tensor after the
+	 * other less those that are not; NULL: no stack of Python's was taken. With an optimizer in
+	 * the run its own may, and the program's own, which may clip gradients; a network's need
+	 * one another, and without an optimizer alike kernels in a row are rather steps of one
+	 * thing. */
 	const int32_t *optimizers;
 	bool pageable;   /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to

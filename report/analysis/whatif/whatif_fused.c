@@ -156,7 +156,8 @@ static bool are_apart(const struct row *row)
 	return elementwise || row->shapes >= SHAPES_EACH * often;
 }
 
-/* Whether most of its launches are of works that an optimizer gives, as far as stacks tell. */
+/* Whether most of its launches are of works that may be for a tensor each, as far as stacks tell.
+ */
 static bool is_optimizers(const struct whatif_change *c, const struct replay *r,
                           const struct row *row)
 {
@@ -234,8 +235,11 @@ int32_t *whatif_find_optimizers(const struct model *m, const struct model_proces
 {
 	const struct call_log *h = &p->call_log;
 	int32_t *stacks = alloc_zeroed(h->work_count + 1, sizeof(*stacks));
-	bool python = false;
+	bool python = false, any = false;
 
+	for (size_t i = 0; i < m->sites.count && !any; i++)
+		any = m->sites.items[i].kind == SITE_LAUNCH &&
+		      framework_is_optimizers(&m->sites.items[i]);
 	for (size_t i = 0; i < h->count; i++) {
 		const struct call_event *a = &h->call_events[i];
 		uint32_t site =
@@ -245,7 +249,8 @@ int32_t *whatif_find_optimizers(const struct model *m, const struct model_proces
 		const struct model_site *s = &m->sites.items[site];
 		for (size_t k = 0; k < s->frame_count && !python; k++)
 			python = s->frames[k].python;
-		stacks[a->work] += framework_is_optimizers(s) ? 1 : -1;
+		stacks[a->work] +=
+		        framework_is_optimizers(s) || (any && !framework_is_networks(s)) ? 1 : -1;
 	}
 	if (python)
 		return stacks;

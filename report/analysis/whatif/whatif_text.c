@@ -130,7 +130,8 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		       "kernels under 10 us of at most %u names that come 200 and more in a "
 		       "row, PyTorch's over the elements of a tensor or any in many shapes, are "
 		       "each for a tensor of its own: launched for 64 (24 to 512) at once; "
-		       "where stacks were taken, those of an optimizer alone",
+		       "where stacks were taken, an optimizer's or, beside one, the program's own, "
+		       "and no network's",
 		       WHATIF_ROW_KERNELS);
 		assume(to, "most of what the shortest of them takes goes with each launch: 80 %% "
 		           "(70 to 85)");

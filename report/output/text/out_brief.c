@@ -76,7 +76,7 @@ static void run(struct brief *b)
 
 	part(b, "RUN", RUN_BYTES);
 	if (m->simulated)
-		line(b, "simulated GPU: no kernel ran, times are made up");
+		line(b, "simulated GPU: no kernel ran, GPU times made up");
 	line(b, "command: %s", command);
 	line(b, "processes: %zu; state of the first: %s%s; wall time %s", m->process_count,
 	     p->damage ? "damaged, " : "", process_state_names[p->state],

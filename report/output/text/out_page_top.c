@@ -259,7 +259,7 @@ void out_page_top(const struct model *m, const struct analysis *a, struct text_l
 {
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
-		                  "simulated GPU: no kernel ran, times are made up");
+		                  "simulated GPU: no kernel ran, GPU times made up");
 	if (m->own_warning)
 		text_layout_alarm(page, "warning", "%s", m->own_warning);
 	char *own = model_own_judged_warning(m, a->of);

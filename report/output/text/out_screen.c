@@ -138,7 +138,7 @@ static void run(const struct screen_report *r, struct text_layout *page)
 
 	if (m->simulated)
 		text_layout_alarm(page, "simulated",
-		                  "simulated GPU: no kernel ran, times are made up");
+		                  "simulated GPU: no kernel ran, GPU times made up");
 	if (on)
 		taken = text_width(on) + 4;
 	char *processes = m->process_count > 1 ? alloc_format("%zu processes: ", m->process_count)

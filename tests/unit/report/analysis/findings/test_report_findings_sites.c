@@ -240,32 +240,40 @@ static void test_reads_without_waits(void **state)
 }
 
 /* The host reads a result in each step by a blocking copy, and waits once at the end, as in Numba:
- * the line of the waits is that of the reads, not of the large copies to the host. */
+ * the line of the waits is that of the reads, not of the large copies to the host. Where the wait
+ * takes longer than the reads it is its line. */
 static void test_reads_that_wait(void **state)
 {
-	struct run r;
-
-	run_start(&r);
-	with_lines(&r, 0, 0);
-	for (unsigned i = 0; i < 100; i++) {
-		run_launch(&r, FREE, 100.0 * i, 2);
-		run_copy_back(&r, FREE, 100.0 * i + 10, 2)->site = LOOP + 1;
-		struct call_event *large = run_copy_back(&r, FREE, 100.0 * i + 20, 50);
-		large->bytes = 1 << 20;
-		large->site = START_UP + 1;
+	for (int longer = 0; longer < 2; longer++) {
+		struct run r;
+		run_start(&r);
+		with_lines(&r, 0, 0);
+		for (unsigned i = 0; i < 100; i++) {
+			run_launch(&r, FREE, 100.0 * i, 2);
+			run_copy_back(&r, FREE, 100.0 * i + 10, 2)->site = LOOP + 1;
+			struct call_event *large = run_copy_back(&r, FREE, 100.0 * i + 20, 50);
+			large->bytes = 1 << 20;
+			large->site = START_UP + 1;
+		}
+		if (longer) {
+			sites[START_UP].kind = SITE_WAIT;
+			sites[START_UP].api = "cudaDeviceSynchronize";
+		}
+		run_sync(&r, FREE, 10000, longer ? 500 : 100)->site = longer ? START_UP + 1 : 0;
+		r.verdict = (struct verdict){.cls = VERDICT_SYNC,
+		                             .first = VERDICT_SYNC,
+		                             .second = VERDICT_NONE,
+		                             .window = 1000 * MS,
+		                             .gain = 0.3};
+		run_idle(&r, TF_IDLE_OUTSIDE, 450);
+		const struct finding *f = run_finding(&r, "sync-every-step");
+		const struct model_place *line = &places[longer ? START_UP : LOOP];
+		assert_non_null(f);
+		assert_int_equal(f->of_reads, !longer);
+		assert_ptr_equal(f->place, line);
+		assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, line);
+		run_end(&r);
 	}
-	run_sync(&r, FREE, 10000, 500);
-	r.verdict = (struct verdict){.cls = VERDICT_SYNC,
-	                             .first = VERDICT_SYNC,
-	                             .second = VERDICT_NONE,
-	                             .window = 1000 * MS,
-	                             .gain = 0.3};
-	run_idle(&r, TF_IDLE_OUTSIDE, 450);
-	const struct finding *f = run_finding(&r, "sync-every-step");
-	assert_non_null(f);
-	assert_ptr_equal(f->place, &places[LOOP]);
-	assert_ptr_equal(r.found.of_class[VERDICT_SYNC].place, &places[LOOP]);
-	run_end(&r);
 }
 
 /* Steps of a call at each of two lines and work of the host's own between the second and the next

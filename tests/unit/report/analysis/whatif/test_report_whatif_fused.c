@@ -195,34 +195,39 @@ static void test_an_optimizer_beside_others(void **state)
 	assert_near(changed, 500 - 2 * GROUP, 0);
 }
 
-/* By the stacks of the launches that have one; where none has Python's frames nothing is known. */
+/* By the stacks of the launches that have one: an optimizer's, and where there is one the program's
+ * own, but no network's. Where no stack has Python's frames nothing is known. */
 static void test_stacks_of_works(void **state)
 {
-	struct model_frame own[] = {{.python = true, .file = "/home/me/market.py"}},
+	struct model_frame own[] = {{.python = true, .file = "/home/me/train.py"}},
 	                   adamw[] = {{.file = "/usr/lib/libtorch_cuda.so"},
-	                              {.python = true, .file = "/lib/torch/optim/adamw.py"}};
+	                              {.python = true, .file = "/lib/torch/optim/adamw.py"}},
+	                   layer[] = {{.python = true, .file = "/lib/torch/nn/modules/linear.py"},
+	                              {.python = true, .file = "/home/me/train.py"}},
+	                   backward[] = {{.file = "/usr/lib/libtorch_cuda.so"}};
 	struct model_site sites[] = {{.kind = SITE_LAUNCH, .frames = own, .frame_count = 1},
-	                             {.kind = SITE_LAUNCH, .frames = adamw, .frame_count = 2}};
-	uint32_t site_of[] = {1, 0, UINT32_MAX};
-	struct model m = {.sites = {.items = sites, .count = 2}};
+	                             {.kind = SITE_LAUNCH, .frames = adamw, .frame_count = 2},
+	                             {.kind = SITE_LAUNCH, .frames = layer, .frame_count = 2},
+	                             {.kind = SITE_LAUNCH, .frames = backward, .frame_count = 1}};
+	uint32_t site_of[] = {0, 1, 2, 3, UINT32_MAX};
+	struct model m = {.sites = {.items = sites, .count = 4}};
 
 	start();
 	groups(1); /* five works */
 	rows.log.call_events = rows.given;
 	rows.log.count = rows.replay.count;
 	for (size_t i = 0; i < 20; i++)
-		rows.given[i].site = i % GROUP == 0   ? 1
-		                     : i % GROUP == 1 ? 2
-		                     : i % GROUP == 2 ? 3
-		                                      : 0;
-	struct model_process p = {.call_log = rows.log, .site_of = site_of, .site_count = 3};
-	int32_t *stacks = whatif_find_optimizers(&m, &p);
-	assert_non_null(stacks);
-	assert_int_equal(stacks[0], 4);
-	assert_int_equal(stacks[1], -4);
-	assert_int_equal(stacks[2], 0);
-	free(stacks);
-	own[0].python = adamw[1].python = false;
+		rows.given[i].site = (uint32_t)(1 + i % GROUP);
+	struct model_process p = {.call_log = rows.log, .site_of = site_of, .site_count = 5};
+	static const int32_t with[] = {4, 4, -4, -4, 0}, without[] = {-4, -4, -4, -4, 0};
+	for (int optimizer = 1; optimizer >= 0; optimizer--) {
+		adamw[1].file = optimizer ? "/lib/torch/optim/adamw.py" : "/home/me/market.py";
+		int32_t *stacks = whatif_find_optimizers(&m, &p);
+		assert_non_null(stacks);
+		assert_memory_equal(stacks, optimizer ? with : without, sizeof(with));
+		free(stacks);
+	}
+	own[0].python = adamw[1].python = layer[0].python = layer[1].python = false;
 	assert_null(whatif_find_optimizers(&m, &p));
 }
 
