@@ -172,7 +172,7 @@ def test_severity_follows_the_gain(sample, name):
     for finding in sample(name).report['findings']:
         gain, share, severity = finding['predicted_speedup'], finding['share'], finding['severity']
         if gain is not None:
-            assert gain >= 1.005, finding
+            assert gain >= 1.005 or finding['id'] == 'host-starved-of-cpu', finding
             assert severity == ('high' if gain >= 1.2 else 'medium' if gain >= 1.05 else 'low'), finding
         elif share is None:
             assert severity != 'high' or finding['id'] in ('failed-calls', 'memory-growth'), finding

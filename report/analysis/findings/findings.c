@@ -239,8 +239,9 @@ static bool look(struct findings *to, const struct known *k, const struct findin
 	bool found = k->find(context, &f);
 	if (found)
 		predict(whatifs, context, k, &f);
-	/* What gains nothing is no change to tell, as of waits that are another finding's frees. */
-	if (!found || f.speedup < 1 + NO_GAIN) {
+	/* What gains nothing is no change to tell, as of waits that are another finding's frees;
+	 * but what the figures of a host that waited for its CPUs are worth is. */
+	if (!found || (f.speedup < 1 + NO_GAIN && k->change != WHATIF_CPU)) {
 		free(f.evidence);
 		free(f.predicted);
 		free(f.unpredicted);
