@@ -223,7 +223,7 @@ static const struct finding_calls *calls_of(const struct finding_context *s, con
 
 /* Adds it where it is there: then true. */
 static bool look(struct findings *to, const struct known *k, const struct finding_context *context,
-                 struct whatifs *whatifs, enum framework framework)
+                 struct whatifs *whatifs)
 {
 	struct finding f = {.id = k->id,
 	                    .title = k->title,
@@ -247,7 +247,7 @@ static bool look(struct findings *to, const struct known *k, const struct findin
 		free(f.unpredicted);
 		return false;
 	}
-	advise(&f, framework);
+	advise(&f, context->framework);
 	end_evidence(&f);
 	if (!f.place)
 		finding_find_site(context, calls_of(context, k, &f), &f);
@@ -259,7 +259,7 @@ static bool look(struct findings *to, const struct known *k, const struct findin
 /* What the verdict names is found as well: of a class that has no finding one whose gain is
  * predicted is looked for by the verdict's word. */
 static void look_for(struct findings *to, enum verdict_class cls, struct finding_context *context,
-                     struct whatifs *whatifs, enum framework framework)
+                     struct whatifs *whatifs)
 {
 	for (size_t i = 0; i < to->count; i++)
 		if (to->items[i].cls == cls)
@@ -268,7 +268,7 @@ static void look_for(struct findings *to, enum verdict_class cls, struct finding
 	bool found = false;
 	for (size_t i = 0; i < COUNT(known) && !found; i++)
 		found = known[i].cls == cls && known[i].change != WHATIFS &&
-		        look(to, &known[i], context, whatifs, framework);
+		        look(to, &known[i], context, whatifs);
 	context->blamed = VERDICT_CLASSES;
 }
 
@@ -280,20 +280,18 @@ void findings_make(struct findings *to, const struct model *m, const struct verd
 	*to = (struct findings){0};
 	if (!m->process_count)
 		return;
-	enum framework framework = framework_of(m);
 	finding_set(&context, m, verdict);
-	context.framework = framework;
 	whatif_predict(whatifs, WHATIF_GRAPHS, NULL, 1, &context.graphs);
 	whatif_predict(whatifs, WHATIF_HOST, NULL, 1, &context.host);
 	whatif_predict(whatifs, WHATIF_FUSED, NULL, 1, &context.fused);
 	whatif_predict(whatifs, WHATIF_PINNED, NULL, 1, &context.pinned);
 	for (size_t i = 0; i < COUNT(known); i++)
-		look(to, &known[i], &context, whatifs, framework);
+		look(to, &known[i], &context, whatifs);
 	bool mixed = verdict->cls == VERDICT_MIXED;
 	if (mixed || verdict->cls == verdict->first)
-		look_for(to, verdict->first, &context, whatifs, framework);
+		look_for(to, verdict->first, &context, whatifs);
 	if (mixed)
-		look_for(to, verdict->second, &context, whatifs, framework);
+		look_for(to, verdict->second, &context, whatifs);
 	to->of_class = alloc_zeroed(VERDICT_CLASSES, sizeof(*to->of_class));
 	for (int i = 0; i < VERDICT_CLASSES; i++) {
 		to->of_class[i].id = verdict_names[i];

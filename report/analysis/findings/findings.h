@@ -24,11 +24,7 @@ struct model_site;
 struct finding {
 	const char *id; /* lasting, of the table in findings.c */
 	const char *title;
-	const char *advice; /* id of what to do about it, of the table in advice.c */
-	/* of copies, where the finding is about those of one (enum spy_direction); else
-	 * SPY_DIR_COUNT */
-	enum spy_direction direction;
-	bool of_reads; /* of blocking copies that read results, instead of the calls of its kind */
+	const char *advice;    /* id of what to do about it, of the table in advice.c */
 	const char *fix_cuda;  /* what to do, and the API to do it with */
 	const char *fix;       /* the same in the program's framework */
 	const char *framework; /* its name */
@@ -40,8 +36,11 @@ struct finding {
 	double share;   /* of the steady window that it concerns, 0..1; NaN = no time is known */
 	char *evidence; /* figures of this run */
 	/* While it is made: the evidence's end, where its gain is predicted, and where not, so that
-	 * there is one figure of a gain. */
+	 * there is one figure of a gain; and of which calls its line is: copies of one direction
+	 * (SPY_DIR_COUNT: of both), blocking copies that read results instead of its own calls. */
 	char *predicted, *unpredicted;
+	enum spy_direction direction;
+	bool of_reads;
 	const char *kernel; /* the one it is about, of the model; NULL = none */
 	/* The line of code that most of it comes from, or where `ahead` comes before, of the model;
 	 * NULL = not known. And its share of what all lines have that are known: of the calls'

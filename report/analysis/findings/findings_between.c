@@ -51,8 +51,8 @@ static uint32_t *places_of_works(const struct finding_context *c)
 		uint32_t lead, here, all;
 	} *votes = alloc_zeroed(n + 1, sizeof(*votes));
 
-	for (size_t i = 0; i < c->count;
-	     i++) { /* a place that most are from has a lead at the end */
+	/* A place that most are from has a lead at the end. */
+	for (size_t i = 0; i < c->count; i++) {
 		if (!(here = stacked(c, i, &work)))
 			continue;
 		if (!votes[work].lead)

@@ -74,6 +74,7 @@ void finding_set(struct finding_context *s, const struct model *m, const struct 
 	                              .verdict = verdict,
 	                              .process = busiest(m),
 	                              .steps = NAN,
+	                              .framework = framework_of(m),
 	                              .blamed = VERDICT_CLASSES};
 	s->h = &s->process->call_log;
 	size_t from = call_log_steady(s->h);

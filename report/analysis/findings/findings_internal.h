@@ -41,7 +41,7 @@ struct finding_context {
 	double steps;  /* steps in the time held; NaN where there are none */
 	struct finding_tally classes[SPY_CLASS_COUNT];
 	struct finding_tally reads; /* results that blocking copies bring to the host */
-	enum framework framework;
+	enum framework framework;   /* of the program */
 	/* The verdict names this class, and nothing that was found is of it: what makes a detector
 	 * of it sure does not count. VERDICT_CLASSES: none. */
 	enum verdict_class blamed;

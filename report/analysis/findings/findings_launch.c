@@ -116,13 +116,13 @@ static char *fused_text(const struct finding_context *s)
 	};
 	char middle[UNIT_BYTES], low[UNIT_BYTES], high[UNIT_BYTES];
 	const struct whatif_result *f = &s->fused;
-	const char *so = how[framework_of(s->m)];
-	/* With foreach=True some of its kernels still go over the tensors one by one. */
-	if (so == how[FRAMEWORK_PYTORCH] && runs_kernel(s->m, "multi_tensor_apply"))
-		so = " (fused=True; the optimizer has foreach=True already)";
+	const char *so = how[s->framework];
 
 	if (!f->known || !(f->speedup >= 1 + FINDING_MEDIUM))
 		return alloc_string("");
+	/* With foreach=True some of its kernels still go over the tensors one by one. */
+	if (s->framework == FRAMEWORK_PYTORCH && runs_kernel(s->m, "multi_tensor_apply"))
+		so = " (fused=True; the optimizer has foreach=True already)";
 	return alloc_format(
 	        " Rows of hundreds of alike small kernels, as an optimizer or the "
 	        "clipping of gradients gives them, tensor by tensor: %.0f launches fewer, and %s "
@@ -207,7 +207,7 @@ bool detect_many_short_launches(const struct finding_context *s, struct finding 
 	free(steps);
 	free(fused);
 	finding_tell(f, stake, text);
-	return s->blamed == VERDICT_LAUNCH || stake >= FINDING_LEAST;
+	return true;
 }
 
 /* ---- launch-queue-full ---- */

@@ -97,7 +97,6 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
                      const struct finding *f, const struct call_event *e)
 {
 	const char *kernel = e->work < c->h->work_count ? c->h->works[e->work].kernel : NULL;
-	bool to_host = e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH;
 
 	if (f->direction != SPY_DIR_COUNT &&
 	    (e->cls != SPY_CLASS_COPY || e->direction != f->direction))
@@ -108,7 +107,8 @@ static bool is_meant(const struct finding_context *c, const struct finding_calls
 	if (a->only == THAT_READ)
 		return finding_is_read(e);
 	if (a->only == THAT_BRING_BACK)
-		return to_host && e->memory == SPY_MEM_PINNED;
+		return e->cls == SPY_CLASS_COPY && e->direction == SPY_DIR_DTOH &&
+		       e->memory == SPY_MEM_PINNED;
 	if (a->only == OF_ITS_KERNEL)
 		return kernel && f->kernel && !strcmp(kernel, f->kernel);
 	return a->only != THAT_COMMUNICATES || (kernel && cuda_communicates(kernel));

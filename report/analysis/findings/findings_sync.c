@@ -50,10 +50,9 @@ static bool tell_reads_outside(const struct finding_context *s, struct finding *
 	char *rate = finding_rate(s, (double)count);
 	char *text = alloc_format(
 	        "Calls of CUDA wait for %s %% of %s, but %llu results are copied to the host%s "
-	        "(%s, "
-	        "%s on average), and the host gives the GPU more work only when another thread "
-	        "has read them: float(), numpy.asarray() or print of an array wait so, and are no "
-	        "calls of CUDA.",
+	        "(%s, %s on average), and the host gives the GPU more work only when another "
+	        "thread has read them: float(), numpy.asarray() or print of an array wait so, and "
+	        "are no calls of CUDA.",
 	        unit_percent(share, finding_known(waits), 1), steady_base(s),
 	        (unsigned long long)count, steady_span(s, span), rate,
 	        unit_bytes(size, bytes / (double)count));
@@ -199,8 +198,8 @@ bool detect_sync_too_early(const struct finding_context *s, struct finding *f)
 		return false;
 	char *text = alloc_format(
 	        "After %zu waits%s (%s %% of the host's %s) the GPU had nothing left to do; each "
-	        "time "
-	        "the host then worked outside CUDA, for %s (median), %s %% of %s, before it gave "
+	        "time the host then worked outside CUDA, for %s (median), %s %% of %s, before it "
+	        "gave "
 	        "the GPU more. Of all waiting %s %% was for no work at all.",
 	        count, steady_span(s, span), unit_percent(waited, e.waited, s->held),
 	        steady_whose(s), unit_time_apart(each, middle), unit_percent(outside, sum, s->held),

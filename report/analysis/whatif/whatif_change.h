@@ -44,7 +44,7 @@ struct whatif_change {
 	 * the run its own may, and the program's own, which may clip gradients; a network's need
 	 * one another, and without an optimizer alike kernels in a row are rather steps of one
 	 * thing. */
-	const int32_t *optimizers;
+	const int32_t *per_tensor;
 	bool pageable;   /* of WHATIF_OVERLAP: pageable memory is copied while the GPU works */
 	unsigned staged; /* of WHATIF_PINNED and WHATIF_OVERLAP: what a library copied from and to
 	                    pinned memory of its own (WHATIF_SENT ...), and need not */
@@ -79,8 +79,8 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 #define WHATIF_ROW_KERNELS 32u
 
 struct model_process;
-/* whatif_fused.c: `optimizers` of a process (free it); NULL: no stack of Python's was taken. */
-int32_t *whatif_find_optimizers(const struct model *m, const struct model_process *p);
+/* whatif_fused.c: `per_tensor` of a process (free it); NULL: no stack of Python's was taken. */
+int32_t *whatif_find_per_tensor(const struct model *m, const struct model_process *p);
 
 /* The same for graphs alone: whatif_graphs.c, of whole steps: whatif_whole.c;
  * for rows of alike kernels: whatif_fused.c, for waits: whatif_no_sync.c, for pinned memory:

@@ -158,14 +158,14 @@ static bool are_apart(const struct row *row)
 
 /* Whether most of its launches are of works that may be for a tensor each, as far as stacks tell.
  */
-static bool is_optimizers(const struct whatif_change *c, const struct replay *r,
+static bool is_per_tensor(const struct whatif_change *c, const struct replay *r,
                           const struct row *row)
 {
 	int64_t more = 0;
 
 	for (uint32_t i = row->first;; i = r->next[i]) {
 		if (small_kernel(r, i)) {
-			int32_t stacks = c->optimizers[r->given[i].work];
+			int32_t stacks = c->per_tensor[r->given[i].work];
 			more += (stacks > 0) - (stacks < 0);
 		}
 		if (i == row->last)
@@ -183,7 +183,7 @@ static uint32_t launches_left(const struct whatif_change *c, const struct replay
 		left += (row->times[k] + each - 1) / each;
 		often += row->times[k] >= KERNEL_LEAST ? row->times[k] : 0;
 	}
-	if (c->optimizers && !is_optimizers(c, r, row))
+	if (c->per_tensor && !is_per_tensor(c, r, row))
 		return 0;
 	return row->pieces >= ROW_LEAST && often * 10 >= row->pieces * 9 && are_apart(row) ? left
 	                                                                                   : 0;
@@ -231,7 +231,7 @@ static void end_row(struct whatif_change *c, const struct replay *r, struct repl
 	*row = (struct row){0};
 }
 
-int32_t *whatif_find_optimizers(const struct model *m, const struct model_process *p)
+int32_t *whatif_find_per_tensor(const struct model *m, const struct model_process *p)
 {
 	const struct call_log *h = &p->call_log;
 	int32_t *stacks = alloc_zeroed(h->work_count + 1, sizeof(*stacks));

@@ -330,12 +330,12 @@ static bool try_level(const struct model *m, const struct model_process *p,
 		c.steps = what == WHATIF_STEP ? &steps : NULL;
 		c.cpu_wait = p->call_log.cpu_wait;
 		whatif_machine(&c, m, (size_t)(p - m->processes));
-		int32_t *optimizers = what == WHATIF_FUSED ? whatif_find_optimizers(m, p) : NULL;
-		c.optimizers = optimizers;
+		int32_t *per_tensor = what == WHATIF_FUSED ? whatif_find_per_tensor(m, p) : NULL;
+		c.per_tensor = per_tensor;
 		if (what == WHATIF_KERNEL || what == WHATIF_FUSED) /* less work for the GPU */
 			c.capped = 0;
 		try_change(m, p, &r, &c, level, base, speeds, call_events, &out[what - a->from]);
-		free(optimizers);
+		free(per_tensor);
 	}
 	free(call_events);
 	whatif_steps_free(&steps);

@@ -13,7 +13,7 @@
 #define OTHER_OFF_NS 320.0
 #define OTHER_SD_NS  140.0
 /* What an empty kernel adds to a pair with nothing in it is its own time, and what it takes to
- * start it: 920 ns on an H200 (322 recordings), 1,060 on H100s (17). */
+ * start it: 920 ns on an H200 (some 320 recordings), 1,040 and 1,090 on H100s (6 and 12). */
 #define START_NS         1000.0
 #define START_SD_NS      100.0
 #define SIMULATED_OFF_NS 400.0

@@ -18,8 +18,8 @@ JAX_WITH_GRAPHS = ("jax_stellarator_coils", "jax_fort_views", "jax_metro_trips")
 
 
 class Program:
-    """Something to run; `quick_argv` is a shorter run of it. `graphs`: it launches some, and CUPTI then records each launch of one
-    as a span, and none of the kernels inside."""
+    """Something to run; `quick_argv` is a shorter run of it. `graphs`: it launches some, or may; CUPTI then records each launch
+    of one as a span, and none of the kernels inside."""
 
     def __init__(self, name, argv, needs=(), env=None, timeout=60, resident=False, quick_argv=None,
                  loop=None, gated=False, graphs=False):

@@ -50,11 +50,11 @@ static void launch(const char *kernel, uint32_t shape)
 		rows.next[i - 1] = i;
 }
 
-/* What the host takes of all calls then, ns. `optimizers`: as the change's. */
-static double fused_of(const int32_t *optimizers, double *changed)
+/* What the host takes of all calls then, ns. `per_tensor`: as the change's. */
+static double fused_of(const int32_t *per_tensor, double *changed)
 {
 	struct whatif_change c = {
-	        .what = WHATIF_FUSED, .hope = HOPE_MIDDLE, .optimizers = optimizers};
+	        .what = WHATIF_FUSED, .hope = HOPE_MIDDLE, .per_tensor = per_tensor};
 	double host = 0;
 
 	memcpy(rows.changed, rows.acts, sizeof(rows.acts));
@@ -222,13 +222,13 @@ static void test_stacks_of_works(void **state)
 	static const int32_t with[] = {4, 4, -4, -4, 0}, without[] = {-4, -4, -4, -4, 0};
 	for (int optimizer = 1; optimizer >= 0; optimizer--) {
 		adamw[1].file = optimizer ? "/lib/torch/optim/adamw.py" : "/home/me/market.py";
-		int32_t *stacks = whatif_find_optimizers(&m, &p);
+		int32_t *stacks = whatif_find_per_tensor(&m, &p);
 		assert_non_null(stacks);
 		assert_memory_equal(stacks, optimizer ? with : without, sizeof(with));
 		free(stacks);
 	}
 	own[0].python = adamw[1].python = layer[0].python = layer[1].python = false;
-	assert_null(whatif_find_optimizers(&m, &p));
+	assert_null(whatif_find_per_tensor(&m, &p));
 }
 
 /* A product of matrices ends a row. */
