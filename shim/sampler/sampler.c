@@ -74,8 +74,9 @@ static void settle(struct sampler *m, uint64_t ticks)
 	uint64_t took = clock_ns_of(ticks);
 
 	if (m->aside_ns) {
+		double ahead = took > ALLOWANCE_NS ? (double)ALLOWANCE_NS / (double)took : 1;
 		__atomic_fetch_add(&shared.beyond_ns, took - m->aside_ns, __ATOMIC_RELAXED);
-		rate_ahead(&m->rate, took > ALLOWANCE_NS ? ticks / (took / ALLOWANCE_NS) : ticks);
+		rate_ahead(&m->rate, (uint64_t)(ahead * (double)ticks));
 	}
 	m->aside_ns = 0;
 }

@@ -20,7 +20,7 @@ import pytest
 
 pytest.register_assert_rewrite('harm', 'harm_places')
 
-from conftest import SAMPLES, need, report # noqa: E402
+from conftest import need, report # noqa: E402
 from harm import (CLOSING, HANG_S, PROGRAMS, TRIES, Row, against, all_in, attempt, campaign, compare_counts, # noqa: E402
                   where_they_are)
 from harm_places import CGROUP_MIB, in_a_small_cgroup, live_leftovers, overlay_and_small_memory, small_output # noqa: E402
@@ -156,18 +156,6 @@ def little_stack(t, bare):
         assert more <= 4096, f'{name}: {more} bytes of stack'
 
 
-def samples_cost_little(t, bare):
-    """
-    4 ms and 2 % of the run; what a sample of a copy costs, here tens of milliseconds (those of kernels cost next to nothing), is known
-    when it is over: up to two more.
-    """
-    r = report(*t.recordings)
-    taken = sum(row['samples'] or 0 for row in r['copies'])
-    cost = r['overhead']['samples_ns']
-    assert cost is not None and cost <= 4e6 + 0.02 * r['wall_ns'] + 2 * cost / max(taken, 1), \
-        f'{taken} samples cost {cost / 1e6:.1f} ms of {r["wall_ns"] / 1e6:.0f}'
-
-
 @contextlib.contextmanager
 def valgrind(folder, number):
     need('valgrind', 'the leak check of a watched program is tried with it')
@@ -301,9 +289,6 @@ def rows():
     for what in 'first', 'thread', 'child', 'growth', 'exit':
         yield f'B11-{what}', Row('harm_stack', (what,), LARGE_RING, check=little_stack, counts='', share=4)
     yield 'B11-handler', Row('harm_stack', ('handler',), share=4)
-
-    yield 'B12-samples', Row(SAMPLES / 'sim/strided_copy', (300,), {'CUDASPY_GPU': 'sample', 'SIM_COST': None},
-                             counts='', check=samples_cost_little, share=10)
 
     yield 'C1-inits', Row('harm_threads', ('inits', 8, 8000), spare={'cuInit': 7})
     yield 'C1-runtime', Row('harm_runtime', ('first', 16, 1000), counts='made')

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import REPORTER, SAMPLES, VIRTUAL_TIME
+from conftest import REPORTER, SAMPLES, VIRTUAL_TIME, report
 from sampled import COSTS, NULL_NS, SAMPLING, Sampled, driver_without, own_calls, sample  # noqa: F401 (fixtures)
 from test_counts import ARGUMENTS, base_name, samples, stated
 from test_verdicts import THREADS
@@ -441,6 +441,23 @@ def test_what_little_time_of_ours_there_is(run):
     assert 0 < report['overhead']['own_share'] < 0.02
     assert 0 < report['overhead']['own_judged_share'] < 0.02
     assert not [w for w in report['warnings'] if 'cudaspy itself' in w]
+
+
+@pytest.mark.parametrize('event_us', [20, 200, 2000])
+def test_dear_samples_keep_the_budget(run, tmp_path, event_us):
+    """What making a context ready costs is in no budget, and the first sample's cost is known when it is over: after both, samples
+    take at most their 1 % of the time that goes by, and one more."""
+    def cost_and_time(steps):
+        folder = tmp_path / str(steps)
+        folder.mkdir()
+        run('strided_copy', steps, CUDASPY_OUT=f'{folder}/', CUDASPY_GPU='sample', SIM_EVENT_NS=event_us * 1000, SIM_DATA_MIB=0,
+                **VIRTUAL_TIME)
+        made = report(*folder.glob('*.cudaspy'))
+        return made['overhead']['samples_ns'], made['wall_ns']
+
+    first, begun = cost_and_time(300)
+    last, ended = cost_and_time(8000)
+    assert 2 * event_us * 1000 <= last - first <= 0.01 * (ended - begun) + 3 * event_us * 1000
 
 
 # ---- ends ----
