@@ -277,6 +277,41 @@ static void fill(const struct model *m, struct model_phase *p)
 		range_steps(m, p);
 }
 
+static int by_start(const void *a, const void *b)
+{
+	const struct model_stretch *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Of a process with phases, what lies between its stretches. */
+static double between_phases(const struct model *m, uint32_t process)
+{
+	struct model_stretch *all = NULL;
+	size_t count = 0;
+	double between = 0, end = INFINITY;
+
+	for (size_t i = 0; i < m->phases.count; i++) {
+		const struct model_phase *p = &m->phases.rows[i];
+		for (size_t k = 0; k < p->part_count; k++) {
+			const struct model_phase_part *part = &p->parts[k];
+			for (size_t n = 0; part->process == process && n < part->stretch_count;
+			     n++) {
+				ALLOC_ROOM(all, count);
+				all[count++] = part->stretches[n];
+			}
+		}
+	}
+	if (count)
+		qsort(all, count, sizeof(*all), by_start);
+	for (size_t i = 0; i < count; i++) {
+		between += fmax(0, all[i].start - end);
+		end = i ? fmax(end, all[i].end) : all[i].end;
+	}
+	free(all);
+	return between;
+}
+
 static int by_order(const void *a, const void *b)
 {
 	const struct model_phase *x = a, *y = b;
@@ -304,6 +339,8 @@ void model_finish_phases(struct model *m)
 	for (size_t i = 0; i < to->count; i++)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
+	for (size_t i = 0; i < m->process_count; i++)
+		to->between += between_phases(m, (uint32_t)i) / (double)m->process_count;
 	if (work >= WORK_LEAST * all)
 		to->main = phase_loops_judged(m, range);
 }

@@ -17,6 +17,8 @@
 
 /* Share of a loop: a warming up that takes less is not told. */
 #define WARM_TOLD 0.04
+/* Share of the run: less between start-up and the loop is not told. */
+#define BEFORE_TOLD 0.04
 
 /* Of the number of alike parts in a step: so far it may be below a whole one, and that of it below
  * or above. */
@@ -392,6 +394,20 @@ char *summary_parts(const struct model *m, const struct model_phase *loop, doubl
 	                    unit_time_apart(time, step / parts));
 }
 
+/* Other loops and what lies between them, ahead of this one. */
+static char *before_loop(const struct model *m, const struct model_phase *loop)
+{
+	size_t start = model_phase_find(m, 0);
+	char time[UNIT_BYTES];
+
+	if (!loop || start == PHASE_NONE || m->process_count > 1)
+		return alloc_string("");
+	double before = loop->start - m->phases.rows[start].end;
+	if (!(before > BEFORE_TOLD * m->wall))
+		return alloc_string("");
+	return alloc_format(", then %s before this loop", unit_time_apart(time, before));
+}
+
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a)
 {
 	size_t shown = a->phase < m->phases.count ? a->phase : m->phases.main;
@@ -410,6 +426,7 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 			s->step = summary_step_judged(a, p);
 	}
 	s->sentence = sentence(&a->verdict, s->judged);
+	s->before = before_loop(m, s->loop);
 	changes(s, a);
 	summary_gaps(s, m);
 }
@@ -417,6 +434,7 @@ void summary_make(struct summary *s, const struct model *m, const struct analysi
 void summary_free(struct summary *s)
 {
 	free(s->sentence);
+	free(s->before);
 	for (size_t i = 0; i < s->gap_count; i++)
 		free(s->gaps[i].what);
 	*s = (struct summary){0};

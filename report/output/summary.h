@@ -36,7 +36,8 @@ struct summary {
 	double step,
 	        judged_ns; /* of a step, and of what is judged, of one process; NaN = unknown */
 	const struct model_phase *loop; /* that is judged, or holds most time; NULL = none */
-	double startup; /* until the loop's first step; without one, before the window */
+	double startup; /* until the first step of all; without one, before the window */
+	char *before;   /* where much lies between that and this loop's first step: how much */
 };
 
 void summary_make(struct summary *s, const struct model *m, const struct analysis *a);

@@ -16,19 +16,22 @@ from conftest import BUILD, REPORTER, SHIM, SIM, VIRTUAL_TIME, environment, need
 ROUNDS = 3
 
 
+def record(folder, *arguments, **variables):
+    env = environment(folder, sim=SIM, CUDASPY_GPU='sample', SIM_DATA_MIB='0', SIM_LATENCY_NS='6000', **VIRTUAL_TIME, **variables)
+    p = subprocess.run([BUILD / 'tests/e2e/phases', *map(str, arguments)], env=env, cwd=folder, timeout=300,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    assert p.returncode == 0, p.stdout
+    found, = folder.glob('*.cudaspy')
+    return found
+
+
 @pytest.fixture(scope='module', params=['nvtx', 'found'])
 def recording(request, tmp_path_factory):
-    folder = tmp_path_factory.mktemp('phases')
     nvtx = {}
     if request.param == 'nvtx':
         need_nvtx()
         nvtx = {'NVTX_INJECTION64_PATH': SHIM}
-    env = environment(folder, sim=SIM, CUDASPY_GPU='sample', SIM_DATA_MIB='0', SIM_LATENCY_NS='6000', **VIRTUAL_TIME, **nvtx)
-    p = subprocess.run([BUILD / 'tests/e2e/phases', str(ROUNDS)], env=env, cwd=folder, timeout=300, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    assert p.returncode == 0, p.stdout
-    found, = folder.glob('*.cudaspy')
-    return request.param, found
+    return request.param, record(tmp_path_factory.mktemp('phases'), ROUNDS, **nvtx)
 
 
 def report(recording, *options, status=0):
@@ -59,6 +62,19 @@ def test_phases(recording):
     assert evaluation['time_ns'] == pytest.approx(120 * 821e3, rel=0.06)
     shares = [phase['share_of_window'] for phase in run['phases']]
     assert 0.98 < sum(shares) <= 1.001
+    assert run['phases_between_ns'] < 0.02 * run['window_ns']
+
+
+def test_time_in_no_phase(tmp_path):
+    path = record(tmp_path, ROUNDS, 200)
+    run = as_json(path)
+    assert run['phases_between_ns'] == pytest.approx(ROUNDS * 200e6, rel=0.02)
+    between = run['phases_between_ns'] + sum(phase['time_ns'] for phase in run['phases'])
+    assert between == pytest.approx(run['window_ns'], rel=0.001)
+    assert re.search(r'^ +-  6\d\dms +\d\d\.\d +-  +-  +-  between, in no loop$', report(path, '--all'), re.M)
+    flat = ' '.join(report(path, '--phase', 'loop', '2').split())
+    assert re.search(r'start-up 51\d ms, then 2[45]\d ms before this loop', flat), flat
+    assert 'before this loop' not in report(path)
 
 
 def test_each_loop_has_its_verdict(recording):

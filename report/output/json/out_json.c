@@ -176,6 +176,7 @@ json_t *out_json_report(const struct model *m, const struct analysis *a,
 	json_put(root, "verdict", out_json_verdict(&a->verdict));
 	json_put(root, "phase", out_json_phase(m, a));
 	json_put(root, "phases", out_json_phases(m, a));
+	json_put(root, "phases_between_ns", json_ns(m->phases.count ? m->phases.between : NAN));
 	json_put(root, "apis", out_json_apis(m, limit));
 	json_put(root, "kernels", out_json_kernels(m, limit));
 	json_put(root, "copies", out_json_copies(m));

@@ -134,13 +134,13 @@ static void figures(struct brief *b)
 		                                                   s->loop->threads)
 		                                    : alloc_string("");
 		line(b,
-		     "loop: %llu steps of %s on average%s, %s %% of the run (%s); start-up %s "
+		     "loop: %llu steps of %s on average%s, %s %% of the run (%s); start-up %s%s "
 		     "(measured)",
 		     (unsigned long long)s->loop->steps, unit_time_apart(step, s->step), beside,
 		     unit_percent(share, s->loop->time / (double)s->loop->part_count, m->wall),
 		     s->loop->found ? "measured; steps found in the repeating work"
 		                    : "measured; steps are NVTX ranges",
-		     unit_time_apart(time, s->startup));
+		     unit_time_apart(time, s->startup), s->before);
 		free(beside);
 	} else {
 		line(b, "no steps found; start-up %s (measured)",

@@ -13,6 +13,8 @@
 #define HINT_LEAST 0.2
 /* Of the window, phases together: more, and some run beside each other. */
 #define OVERLAP_TOLD 1.005
+/* Of the window: less of it in no phase has no row. */
+#define BETWEEN_TOLD 0.01
 /* Of the run, and in ns: a start-up below both has no section. */
 #define START_SHARE 0.05
 #define START_LEAST 1e9
@@ -128,7 +130,10 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 		table_cell(t, "-");
 		table_cell(t, "-");
 		out_page_percent(t, p->kind == PHASE_START ? a->phases[i].busy : NAN, 1);
-		table_cell(t, "%s", p->kind == PHASE_START ? "start-up" : "end");
+		table_cell(t, "%s",
+		           p->kind != PHASE_START ? "end"
+		           : m->startup > 0       ? "start-up, from the first CUDA call"
+		                                  : "start-up");
 	}
 	free(verdict);
 }
@@ -148,6 +153,15 @@ static void table(const struct model *m, const struct analysis *a, struct text_l
 	for (size_t i = 0; i < m->phases.count; i++) {
 		row(&t, m, a, i);
 		sum += m->phases.rows[i].share;
+	}
+	if (m->phases.between > BETWEEN_TOLD * m->window) {
+		table_cell(&t, "-");
+		out_page_time(&t, m->phases.between);
+		out_page_percent(&t, m->phases.between, m->window);
+		table_cell(&t, "-");
+		table_cell(&t, "-");
+		table_cell(&t, "-");
+		table_cell(&t, "between, in no loop");
 	}
 	table_print(&t, page);
 	if (sum > OVERLAP_TOLD)

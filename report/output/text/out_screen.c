@@ -215,10 +215,10 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                              : alloc_string("");
 	char *warm = summary_warm(r->a, p), *parts = summary_parts(m, p, r->s->step);
 	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s%s%s%s, %s %% of the run's %s; start-up %s", which,
+	                 "%s%llu steps of %s%s%s%s, %s %% of the run's %s; start-up %s%s", which,
 	                 (unsigned long long)p->steps, unit_time_apart(step, r->s->step), beside,
 	                 warm, parts, unit_percent(share, time, m->wall), wall,
-	                 unit_time_apart(until, r->s->startup));
+	                 unit_time_apart(until, r->s->startup), r->s->before);
 	free(warm);
 	free(parts);
 	free(beside);
