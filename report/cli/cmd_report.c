@@ -74,7 +74,8 @@ static const struct option_row rows[] = {
                            "say whether a kernel of that name ran; exit 1 if none did"},
         [WHAT_IF] = {"what-if", 0, "CHANGE",
                      "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
-                     "cpu-wait=0, fused, kernel:REGEX=K or all of these; may be given again"},
+                     "cpu-wait=0, fused, graphs-unchanged, kernel:REGEX=K or all of these; may "
+                     "be given again"},
         [COLOR] = {"color", 0, "WHEN", "auto (default: on a terminal), always or never"},
         [NO_PAGER] = {"no-pager", 0, NULL, "no pager on a terminal (PAGER, default less)"},
         [OUTPUT] = {"output", 'o', "FILE", "write to FILE"},

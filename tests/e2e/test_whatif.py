@@ -104,7 +104,7 @@ def test_all_changes(tmp_path):
     file = record('one_big_kernel', tmp_path / 'run', 500)
     rows, got = predict(file, 'all', 'kernel:.*=2')
     assert list(rows) == ['graphs', 'pinned', 'no-sync', 'no-alloc', 'overlap', 'host=0', 'cpu-wait=0', 'fused',
-                          'kernel:.*=2']
+                          'graphs-unchanged', 'kernel:.*=2']
     if rows['cpu-wait=0']['speedup'] is None:  # of so short a run, or by this kernel
         assert 'waited for a CPU' in rows.pop('cpu-wait=0')['unknown_because']
     for change in rows.values():

@@ -8,7 +8,7 @@
  *   SIM_COST=0              all host costs 0;  else in ns:
  *   SIM_LAUNCH_NS SIM_COPY_NS SIM_EVENT_NS SIM_SYNC_NS SIM_STREAM_NS SIM_MALLOC_NS SIM_FREE_NS
  *   SIM_HOST_ALLOC_NS SIM_MODULE_NS SIM_FIRST_LAUNCH_NS SIM_GRAPH_LAUNCH_NS SIM_INSTANTIATE_NS
- *   SIM_INIT_NS SIM_CONTEXT_NS
+ *   SIM_CHANGE_NODE_NS SIM_INIT_NS SIM_CONTEXT_NS
  *   on the GPU: SIM_LATENCY_NS (launch to start), SIM_KERNEL_NS (kernels without a stated cost),
  *   SIM_GAP_NS, SIM_GRAPH_GAP_NS (between pieces of work of a stream, of a graph),
  *   SIM_GRAPH_MIXED_NS 0 (more between pieces of a graph, where a kernel was launched by itself
@@ -147,6 +147,7 @@ static void read_costs(struct sim_config *c)
 	c->first_launch_ns = number("SIM_FIRST_LAUNCH_NS", 30000);
 	c->graph_launch_ns = number("SIM_GRAPH_LAUNCH_NS", 4000);
 	c->instantiate_ns = number("SIM_INSTANTIATE_NS", 50000);
+	c->change_node_ns = number("SIM_CHANGE_NODE_NS", 1300);
 	c->init_ns = number("SIM_INIT_NS", 1000000);
 	c->context_ns = number("SIM_CONTEXT_NS", 2000000);
 }

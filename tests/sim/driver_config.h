@@ -13,7 +13,8 @@ struct sim_config {
 	uint64_t data_bytes;              /* of device memory that keeps its contents */
 	double pcie, device, peer, stage; /* bandwidths */
 	uint64_t launch_ns, latency_ns, sync_ns, malloc_ns, free_ns, host_alloc_ns, module_ns;
-	uint64_t first_launch_ns, event_ns, stream_ns, copy_ns, graph_launch_ns, instantiate_ns;
+	uint64_t first_launch_ns, event_ns, stream_ns, copy_ns, graph_launch_ns, instantiate_ns,
+	        change_node_ns;
 	uint64_t init_ns, context_ns;
 	uint64_t kernel_ns, gap_ns, graph_gap_ns, graph_mixed_ns, copy_floor_ns; /* GPU side */
 	uint64_t to_engine_ns, from_engine_ns;

@@ -28,6 +28,7 @@ static CUresult replace(CUgraphExec exec, CUgraphNode node, CUgraphNodeType type
 	}
 	if (made != CUDA_SUCCESS)
 		return made;
+	sim_cost(sim_config.change_node_ns);
 	pthread_mutex_lock(&e->lock);
 	free(at->work);
 	at->work = work;

@@ -30,64 +30,61 @@ SIM_API cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t gra
 }
 
 #if SIM_CUDART >= 12
-SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                           const cudaGraphNode_t *after, size_t after_count,
-                                           const struct cudaKernelNodeParams *p)
-{
-	CUfunction kernel;
-	CUDA_KERNEL_NODE_PARAMS params;
-	cudaError_t rc = p ? rt_enter() : cudaErrorInvalidValue;
-
-	rc = rc ?: rt_kernel(p->func, &kernel);
-	if (rc != cudaSuccess)
-		return rt_leave(rc);
-	params = (CUDA_KERNEL_NODE_PARAMS){
-	        .gridDimX = p->gridDim.x,
-	        .gridDimY = p->gridDim.y,
-	        .gridDimZ = p->gridDim.z,
-	        .blockDimX = p->blockDim.x,
-	        .blockDimY = p->blockDim.y,
-	        .blockDimZ = p->blockDim.z,
-	        .sharedMemBytes = p->sharedMemBytes,
-	        .kernelParams = p->kernelParams,
-	        .extra = p->extra,
-	        .kern = (CUkernel)kernel,
-	        .ctx = rt_current(),
-	};
-	return rt_leave(
-	        (cudaError_t)DRV(cuGraphAddKernelNode)(node, graph, after, after_count, &params));
-}
+typedef CUDA_KERNEL_NODE_PARAMS kernel_node;
+#define ADD_KERNEL_NODE DRV(cuGraphAddKernelNode)
+#define SET_KERNEL_NODE DRV(cuGraphExecKernelNodeSetParams)
 #else
+typedef CUDA_KERNEL_NODE_PARAMS_v1 kernel_node;
 typedef CUresult add_kernel_node_v1(CUgraphNode *, CUgraph, const CUgraphNode *, size_t,
-                                    const CUDA_KERNEL_NODE_PARAMS_v1 *);
+                                    const kernel_node *);
+typedef CUresult set_kernel_node_v1(CUgraphExec, CUgraphNode, const kernel_node *);
+#define ADD_KERNEL_NODE DRV_AS(cuGraphAddKernelNode, add_kernel_node_v1)
+#define SET_KERNEL_NODE DRV_AS(cuGraphExecKernelNodeSetParams, set_kernel_node_v1)
+#endif
 
-SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
-                                           const cudaGraphNode_t *after, size_t after_count,
-                                           const struct cudaKernelNodeParams *p)
+/* Initializes the runtime too. */
+static cudaError_t convert_kernel_node(kernel_node *to, const struct cudaKernelNodeParams *p)
 {
-	CUDA_KERNEL_NODE_PARAMS_v1 params;
 	CUfunction kernel;
 	cudaError_t rc = p ? rt_enter() : cudaErrorInvalidValue;
 
 	rc = rc ?: rt_kernel(p->func, &kernel);
 	if (rc != cudaSuccess)
-		return rt_leave(rc);
-	params = (CUDA_KERNEL_NODE_PARAMS_v1){
-	        .func = kernel,
-	        .gridDimX = p->gridDim.x,
-	        .gridDimY = p->gridDim.y,
-	        .gridDimZ = p->gridDim.z,
-	        .blockDimX = p->blockDim.x,
-	        .blockDimY = p->blockDim.y,
-	        .blockDimZ = p->blockDim.z,
-	        .sharedMemBytes = p->sharedMemBytes,
-	        .kernelParams = p->kernelParams,
-	        .extra = p->extra,
-	};
-	return rt_leave((cudaError_t)DRV_AS(cuGraphAddKernelNode, add_kernel_node_v1)(
-	        node, graph, after, after_count, &params));
-}
+		return rc;
+	*to = (kernel_node)
+	{
+		.gridDimX = p->gridDim.x, .gridDimY = p->gridDim.y, .gridDimZ = p->gridDim.z,
+		.blockDimX = p->blockDim.x, .blockDimY = p->blockDim.y, .blockDimZ = p->blockDim.z,
+		.sharedMemBytes = p->sharedMemBytes, .kernelParams = p->kernelParams,
+		.extra = p->extra,
+#if SIM_CUDART >= 12
+		.kern = (CUkernel)kernel, .ctx = rt_current(),
+#else
+		.func = kernel,
 #endif
+	};
+	return cudaSuccess;
+}
+
+SIM_API cudaError_t cudaGraphAddKernelNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                           const cudaGraphNode_t *after, size_t after_count,
+                                           const struct cudaKernelNodeParams *p)
+{
+	kernel_node params;
+
+	return rt_leave(
+	        convert_kernel_node(&params, p)
+	                ?: (cudaError_t)ADD_KERNEL_NODE(node, graph, after, after_count, &params));
+}
+
+SIM_API cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t exec, cudaGraphNode_t node,
+                                                     const struct cudaKernelNodeParams *p)
+{
+	kernel_node params;
+
+	return rt_leave(convert_kernel_node(&params, p)
+	                        ?: (cudaError_t)SET_KERNEL_NODE(exec, node, &params));
+}
 
 SIM_API cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                            const cudaGraphNode_t *after, size_t after_count,

@@ -545,6 +545,26 @@ static const struct row rows[] = {
                               "capture one graph, then launch() it at every step"},
           [FRAMEWORK_NUMBA] = {"make the graph once, and launch it with device arrays that stay",
                                "make the graph once, launch it at every step"}}},
+        {"graph-nodes-changed",
+         {[FRAMEWORK_NONE] =
+                  {"keep what changes in device memory that stays where it is, and copy new "
+                   "values into it: the graph's parameters stay the same",
+                   "keep a graph's parameters, and copy new values in"},
+          [FRAMEWORK_PYTORCH] =
+                  {"static input tensors, copy_() new values into them, and replay() the graph "
+                   "as it is",
+                   "static input tensors, and copy_() into them"},
+          [FRAMEWORK_JAX] =
+                  {"donate what a step replaces (jax.jit(..., donate_argnums=...)): its arrays "
+                   "stay where they are, and XLA need not write new addresses into its graph's "
+                   "nodes; or do several steps in one jit (lax.scan)",
+                   "donate_argnums for what a step replaces"},
+          [FRAMEWORK_CUPY] = {"launch() a graph with arrays that stay, and copy new values into "
+                              "them",
+                              "arrays that stay, and new values copied in"},
+          [FRAMEWORK_NUMBA] = {"launch a graph with device arrays that stay, and copy new values "
+                               "into them",
+                               "arrays that stay, and new values copied in"}}},
         {"graph-instantiation-dominates",
          {[FRAMEWORK_NONE] =
                   {"keep the instantiated graph of each shape (cudaGraphExec_t) and launch "

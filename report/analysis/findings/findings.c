@@ -112,6 +112,9 @@ static const struct known {
         {"graph-instantiation-dominates", detect_graph_instantiation_dominates,
          "Making graphs takes the host longer than launching them", WHATIF_NO_ALLOC, VERDICT_ALLOC,
          LINE(GRAPH_CALLS, BY_API, ALL_OF_THEM)},
+        {"graph-nodes-changed", detect_graph_nodes_changed,
+         "Nodes of graphs are given other parameters before each launch", WHATIF_KEPT,
+         VERDICT_CLASSES, LINE(GRAPH_CALLS, BY_API, ALL_OF_THEM)},
         {"environment", detect_environment, "Something outside the program holds it up", WHATIFS,
          VERDICT_CLASSES, NO_LINE},
 };

@@ -11,6 +11,9 @@
 #define MADE_LATE  3u
 /* Launches of a graph that was made or updated: below this each is made for one launch. */
 #define ONCE 1.5
+/* Between the change of a node and the thread's next call: what goes on so long is finding out what
+ * the next node is to be. */
+#define CHANGE_PAUSE 50e3
 
 struct call_log_making {
 	uint64_t made, updated, late, launches;
@@ -91,4 +94,49 @@ bool detect_graph_instantiation_dominates(const struct finding_context *s, struc
 	                          unit_time_apart(launch, m.launching / made),
 	                          unit_percent(share, m.ns, s->held), steady_whose(s));
 	return finding_tell(f, steady_stake(finding_share(s, m.ns), steady_busy(s)), text);
+}
+
+struct node_changes {
+	uint64_t nodes, late, launches;
+	double ns; /* from a change to the thread's next call */
+};
+
+static struct node_changes node_changes(const struct finding_context *s)
+{
+	struct node_changes c = {0};
+	const struct call_event **last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last));
+
+	for (size_t i = 0; i < s->count; i++) {
+		const struct call_event *a = &s->call_events[i], *before = last[a->thread];
+		bool change = a->role == CUDA_ROLE_GRAPH_CHANGED && !a->result;
+		if (before)
+			c.ns += fmin(a->start - before->start,
+			             call_event_ns(before) + CHANGE_PAUSE);
+		c.nodes += change;
+		c.late += change && call_event_late(s, a);
+		c.launches += a->kind == TF_WORK_GRAPH && !a->result;
+		last[a->thread] = change ? a : NULL;
+	}
+	free(last);
+	return c;
+}
+
+/* Nodes of a graph that are written one by one before it is launched again, as XLA does where the
+ * arrays that a step is given lie elsewhere each time. */
+bool detect_graph_nodes_changed(const struct finding_context *s, struct finding *f)
+{
+	char each[UNIT_BYTES], nodes[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
+	struct node_changes c = node_changes(s);
+
+	if (c.nodes < MADE_LEAST || c.late < MADE_LATE || !c.launches || !(s->held > 0))
+		return false;
+	char *text = alloc_format("Before %llu graph launches%s %llu of their nodes were given "
+	                          "other parameters, %s a "
+	                          "launch. That takes the host %s a launch, %s %% of its %s.",
+	                          (unsigned long long)c.launches, steady_span(s, span),
+	                          (unsigned long long)c.nodes,
+	                          unit_count(nodes, (double)c.nodes / (double)c.launches),
+	                          unit_time_apart(each, c.ns / (double)c.launches),
+	                          unit_percent(share, c.ns, s->held), steady_whose(s));
+	return finding_tell(f, steady_stake(finding_share(s, c.ns), steady_busy(s)), text);
 }

@@ -202,5 +202,6 @@ finder detect_alloc_churn, detect_memory_growth;
 finder detect_module_load_in_loop, detect_first_launch_cost;
 /* findings_graph.c */
 finder detect_graph_reinstantiated, detect_graph_instantiation_dominates;
+finder detect_graph_nodes_changed;
 
 #endif

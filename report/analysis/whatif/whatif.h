@@ -18,6 +18,7 @@ enum whatif {
 	WHATIF_HOST,     /* no work of the host's own between calls */
 	WHATIF_CPU,      /* no waiting for a CPU */
 	WHATIF_FUSED,    /* rows of alike small kernels become a few launches of many at once */
+	WHATIF_KEPT,     /* graphs' nodes are given no other parameters */
 	WHATIF_STEP,   /* the form of WHATIF_GRAPHS that makes one graph of a step; not asked for */
 	WHATIF_KERNEL, /* kernels take a part of their time */
 	WHATIFS

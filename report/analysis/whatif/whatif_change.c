@@ -220,6 +220,8 @@ void change_acts(struct whatif_change *c, const struct replay *r, struct replay_
 		change_graphs(c, r, call_events);
 	else if (c->what == WHATIF_FUSED)
 		change_fused(c, r, call_events);
+	else if (c->what == WHATIF_KEPT)
+		change_kept(c, r, call_events);
 	else if (c->what == WHATIF_STEP)
 		change_steps(c, r, call_events);
 	else if (c->what == WHATIF_NO_SYNC)

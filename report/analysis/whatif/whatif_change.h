@@ -88,6 +88,7 @@ int32_t *whatif_find_per_tensor(const struct model *m, const struct model_proces
  * whatif_overlap.c. */
 void change_graphs(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_fused(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
+void change_kept(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_steps(struct whatif_change *c, const struct replay *r, struct replay_act *call_events);
 void change_no_sync(struct whatif_change *c, const struct replay *r,
                     struct replay_act *call_events);

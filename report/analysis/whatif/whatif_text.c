@@ -12,17 +12,12 @@
 #include "report/analysis/whatif/whatif_steps.h"
 
 const char *const whatif_names[] = {
-        [WHATIF_GRAPHS] = "graphs",
-        [WHATIF_PINNED] = "pinned",
-        [WHATIF_NO_SYNC] = "no-sync",
-        [WHATIF_NO_ALLOC] = "no-alloc",
-        [WHATIF_OVERLAP] = "overlap",
-        [WHATIF_HOST] = "host=0",
-        [WHATIF_CPU] = "cpu-wait=0",
-        [WHATIF_FUSED] = "fused",
-        [WHATIF_STEP] = "graphs",
-        [WHATIF_KERNEL] = "kernel",
-        NULL,
+        [WHATIF_GRAPHS] = "graphs",         [WHATIF_PINNED] = "pinned",
+        [WHATIF_NO_SYNC] = "no-sync",       [WHATIF_NO_ALLOC] = "no-alloc",
+        [WHATIF_OVERLAP] = "overlap",       [WHATIF_HOST] = "host=0",
+        [WHATIF_CPU] = "cpu-wait=0",        [WHATIF_FUSED] = "fused",
+        [WHATIF_KEPT] = "graphs-unchanged", [WHATIF_STEP] = "graphs",
+        [WHATIF_KERNEL] = "kernel",         NULL,
 };
 const char *const whatif_forms[] = {[WHATIF_RUNS] = "runs", [WHATIF_WHOLE] = "whole_step"};
 
@@ -137,6 +132,11 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 		           "(70 to 85)");
 		assume(to, "for each tensor the host does half of what a launch took it (0.25 to "
 		           "1 times)");
+		break;
+	case WHATIF_KEPT:
+		assume(to, "graphs are launched as they are, their arguments stay where they were: "
+		           "what the host does between one change of a node and the next goes too, "
+		           "and at best what it does before the first one");
 		break;
 	case WHATIF_STEP:
 		assume_steps(to, o);
@@ -268,6 +268,6 @@ int whatif_parse(struct whatif_question *to, const char *text, char *error)
 		return parse_kernel(to, text + sizeof(prefix) - 1, error);
 	return refuse(error,
 	              "%.60s: none of graphs, pinned, no-sync, no-alloc, overlap, host=0, "
-	              "cpu-wait=0, fused, kernel:REGEX=K, all",
+	              "cpu-wait=0, fused, graphs-unchanged, kernel:REGEX=K, all",
 	              text);
 }

@@ -10,6 +10,7 @@ const WHAT_IF = {
 	'host=0': 'No time outside CUDA',
 	'cpu-wait=0': 'Threads always have a CPU',
 	fused: 'Fuse small kernels',
+	'graphs-unchanged': 'Launch graphs as they are',
 };
 let chosen = null; // the what-if that is on
 

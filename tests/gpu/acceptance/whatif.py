@@ -32,6 +32,7 @@ CHANGES = {
     "copy_not_overlapped": ("overlap", {}),
     "host_starves_gpu": ("host=0", {}),
     "dominant_kernel": ("kernel:^solve=200", {}),  # 400 us become 2
+    "graph_nodes_changed": ("graphs-unchanged", {}),
 }
 MLP = os.path.join(ROOT, "cuda_samples", "pytorch", "mlp.py")
 BATCHES = (1, 16, 1280)

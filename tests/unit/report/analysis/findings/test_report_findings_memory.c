@@ -231,6 +231,37 @@ static void test_graphs(void **state)
 	steady_end(&s);
 }
 
+/* Nodes that are given other parameters before each launch of the graph; the time from one change
+ * to the next is the host's as well. */
+static void changes(struct steady *s, int steps, int changed_until)
+{
+	uint16_t change = made_call(&s->made, "cuGraphExecKernelNodeSetParams_v2", SPY_CLASS_GRAPH,
+	                            SPY_LEVEL_DRIVER);
+
+	for (int i = 0; i < steps; i++) {
+		for (int k = 0; k < 20 && i < changed_until; k++)
+			steady_call(s, change, 1.3);
+		graphs(s, 1, 0, 1);
+		steady_call(s, s->sync, 30);
+	}
+}
+
+static void test_changed_nodes(void **state)
+{
+	static const char id[] = "graph-nodes-changed";
+	struct steady s;
+
+	steady_start(&s);
+	changes(&s, 100, 100);
+	steady_expect(&s, id, " of their nodes were given other parameters, 20.");
+	steady_start(&s);
+	changes(&s, 100, 100);
+	steady_expect(&s, id, " That takes the host 46.");
+	steady_start(&s); /* at the start alone */
+	changes(&s, 100, 20);
+	steady_expect(&s, id, NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -239,6 +270,7 @@ int main(void)
 	        cmocka_unit_test(test_physical),       cmocka_unit_test(test_growth),
 	        cmocka_unit_test(test_no_growth),      cmocka_unit_test(test_loads),
 	        cmocka_unit_test(test_first_launches), cmocka_unit_test(test_graphs),
+	        cmocka_unit_test(test_changed_nodes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
