@@ -6,37 +6,80 @@
 #include "shim/base/gate.h"
 
 /*
- * A skip list under a sequence lock. Nodes are never given back to the system, so a reader that
- * walks while a writer works may read nonsense but never outside; the sequence number tells it to
- * look again.
+ * A skip list of ranges. A range that is forgotten keeps its node: a program gets the addresses
+ * that it gave back again, and then a word is changed, without a lock or a system call, as when
+ * they are forgotten. The nodes themselves change under the shim's lock, and a sequence lock for
+ * those who read.
+ *
+ * Nodes are never given back to the system, so a reader that walks while a writer works may read
+ * nonsense but never outside; the sequence number tells it to look again. One that changes the word
+ * of a node which a writer has changed meanwhile fails: the word has a version.
  */
 #define LEVELS     16
 #define ARENA      (256u << 10)
 #define STEPS_MOST 100000u /* of a reader that lost its way: then it looks again */
+#define TRIES      64      /* of a reader; then it takes the lock */
+#define SWEEP      4u      /* nodes looked at for each that is added, while there are too many */
+#define FEW        1024u   /* nodes that are never too many */
+
+/* A node's word: how much of it is memory now (0 = none), and how often a writer changed it. */
+#define BYTES_BITS 48
+#define BYTES_MOST ((1ull << BYTES_BITS) - 1)
 
 struct node {
-	struct memory_range range;
+	uint64_t start, context, reach; /* no other node begins within its reach */
+	uint32_t memory, sized;
+	uint64_t word; /* anybody changes it; all else is written under the lock */
 	uint32_t levels;
 	struct node *next[];
 };
 
-static struct {
-	struct memory_range range;
-	uint32_t levels;
-	struct node *next[LEVELS];
-} head = {.levels = LEVELS};
-
+/* Its first node, which starts at 0 and holds nothing. */
+static uint64_t head[(sizeof(struct node) + LEVELS * sizeof(struct node *)) / sizeof(uint64_t)];
 static struct node *spare[LEVELS + 1]; /* by number of levels */
 static uint8_t *arena;
 static size_t arena_left;
 static uint64_t sequence;   /* odd: a writer is busy */
 static int levels_used = 1; /* highest of any node so far: where a search starts */
 static uint64_t seed = 0x2545f4914f6cdd1du;
+static uint32_t nodes, enough = FEW; /* in the list; so many before the next sweep */
+static uint64_t swept = UINT64_MAX;  /* the sweep is here; UINT64_MAX: there is none */
 
 static struct node *first(void)
 {
-	return (struct node *)(void *)&head;
+	return (struct node *)(void *)head;
 }
+
+/* ---- a node's word ---- */
+
+static uint64_t bytes_of(uint64_t word)
+{
+	return word & BYTES_MOST;
+}
+
+static uint64_t word_with(uint64_t word, uint64_t bytes)
+{
+	return (word & ~BYTES_MOST) | (bytes < BYTES_MOST ? bytes : BYTES_MOST);
+}
+
+/* What a writer makes of it, so that nobody who saw it before it was changed changes it. */
+static uint64_t word_changed(uint64_t word, uint64_t bytes)
+{
+	return word_with(word + BYTES_MOST + 1, bytes);
+}
+
+static uint64_t load_word(const struct node *n)
+{
+	return __atomic_load_n(&n->word, __ATOMIC_ACQUIRE);
+}
+
+static bool change_word(struct node *n, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(&n->word, &from, to, false, __ATOMIC_ACQ_REL,
+	                                   __ATOMIC_RELAXED);
+}
+
+/* ---- nodes: under the lock ---- */
 
 static uint32_t random_levels(void)
 {
@@ -93,6 +136,11 @@ static struct node *load_next(struct node *n, int level)
 	return __atomic_load_n(&n->next[level], __ATOMIC_ACQUIRE);
 }
 
+static uint64_t start_of(const struct node *n)
+{
+	return __atomic_load_n(&n->start, __ATOMIC_RELAXED);
+}
+
 /* The last node that starts at or before `address`; `before[level]`: the last one that starts
  * before it. */
 static inline __attribute__((always_inline)) struct node *seek(uint64_t address,
@@ -102,105 +150,199 @@ static inline __attribute__((always_inline)) struct node *seek(uint64_t address,
 	uint32_t steps = 0;
 
 	for (int level = __atomic_load_n(&levels_used, __ATOMIC_RELAXED) - 1; level >= 0; level--) {
-		for (struct node *n; (n = load_next(at, level)) && n->range.start < address; at = n)
+		for (struct node *n; (n = load_next(at, level)) && start_of(n) < address; at = n)
 			if (++steps > STEPS_MOST)
 				return first();
 		if (before)
 			before[level] = at;
 	}
 	struct node *exact = load_next(at, 0);
-	return exact && exact->range.start == address ? exact : at;
+	return exact && start_of(exact) == address ? exact : at;
 }
 
-static bool holds(const struct node *n, uint64_t address)
-{
-	return n != first() && address >= n->range.start && address < n->range.end;
-}
-
+/* Takes it out of the list, whose word is changed already. */
 static void unlink_node(struct node *n)
 {
 	struct node *before[LEVELS];
 
-	seek(n->range.start, before);
+	seek(n->start, before);
 	for (uint32_t level = 0; level < n->levels; level++)
 		if (before[level]->next[level] == n)
 			__atomic_store_n(&before[level]->next[level], n->next[level],
 			                 __ATOMIC_RELEASE);
-	n->next[0] = spare[n->levels];
+	__atomic_store_n(&n->next[0], spare[n->levels], __ATOMIC_RELAXED);
 	spare[n->levels] = n;
+	nodes--;
+}
+
+static void forget(struct node *n)
+{
+	for (uint64_t word = load_word(n); !change_word(n, word, word_changed(word, 0));)
+		word = load_word(n);
+	unlink_node(n);
+}
+
+/* A new range begins within what n may come to hold: it holds less from now on, or is gone where it
+ * holds memory there. */
+static void cut(struct node *n, uint64_t at)
+{
+	uint64_t word = load_word(n);
+
+	while (bytes_of(word) <= at - n->start) {
+		if (change_word(n, word, word_changed(word, bytes_of(word)))) {
+			__atomic_store_n(&n->reach, at, __ATOMIC_RELAXED);
+			return;
+		}
+		word = load_word(n);
+	}
+	forget(n);
+}
+
+/* Nodes without memory go once there are twice as many as the last sweep left: some at a time. */
+static void sweep(void)
+{
+	if (swept == UINT64_MAX && nodes >= enough)
+		swept = 0;
+	for (uint32_t i = 0; i < SWEEP && swept != UINT64_MAX; i++) {
+		struct node *at = seek(swept, NULL), *n = load_next(at, 0);
+		if (!n) {
+			swept = UINT64_MAX;
+			enough = nodes < FEW / 2 ? FEW : 2 * nodes;
+			break;
+		}
+		swept = n->start;
+		uint64_t word = load_word(n);
+		if (!bytes_of(word) && change_word(n, word, word_changed(word, 0)))
+			unlink_node(n);
+	}
+}
+
+static bool insert(const struct memory_range *range)
+{
+	struct node *before[LEVELS], *n = seek(range->start, NULL);
+
+	if (n != first() && n->start == range->start)
+		forget(n);
+	else if (n != first() && n->reach > range->start)
+		cut(n, range->start);
+	seek(range->start, before);
+	while ((n = before[0]->next[0]) && n->start < range->end)
+		forget(n);
+	n = make_node();
+	if (!n)
+		return false;
+	if ((int)n->levels > levels_used)
+		__atomic_store_n(&levels_used, (int)n->levels, __ATOMIC_RELAXED);
+	seek(range->start, before);
+	__atomic_store_n(&n->start, range->start, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->reach, range->end, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->context, range->context, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->memory, range->memory, __ATOMIC_RELAXED);
+	__atomic_store_n(&n->sized, range->sized, __ATOMIC_RELAXED);
+	/* Nobody else changes it: whoever saw it in the list before has an older version. */
+	__atomic_store_n(&n->word, word_changed(n->word, range->end - range->start),
+	                 __ATOMIC_RELAXED);
+	for (uint32_t level = 0; level < n->levels; level++) {
+		__atomic_store_n(&n->next[level], before[level]->next[level], __ATOMIC_RELAXED);
+		__atomic_store_n(&before[level]->next[level], n, __ATOMIC_RELEASE);
+	}
+	nodes++;
+	sweep();
+	return true;
+}
+
+/* ---- without the lock ---- */
+
+struct seen {
+	struct node *node; /* the last one that starts at or before an address */
+	uint64_t word, reach;
+	struct memory_range range; /* as of its word: empty where it holds no memory */
+};
+
+/* All of it as it was at one moment; false: writers leave no time to look. */
+static inline __attribute__((always_inline)) bool look(uint64_t address, struct seen *to)
+{
+	for (int tries = 0; tries < TRIES; tries++) {
+		uint64_t before = __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
+		if (before & 1)
+			continue;
+		struct node *n = to->node = seek(address, NULL);
+		to->word = load_word(n);
+		to->reach = __atomic_load_n(&n->reach, __ATOMIC_RELAXED);
+		to->range.start = start_of(n);
+		to->range.end = to->range.start + bytes_of(to->word);
+		to->range.context = __atomic_load_n(&n->context, __ATOMIC_RELAXED);
+		to->range.memory = __atomic_load_n(&n->memory, __ATOMIC_RELAXED);
+		to->range.sized = __atomic_load_n(&n->sized, __ATOMIC_RELAXED);
+		/* Acquire: what was read above is read before the number is read again. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		if (__atomic_load_n(&sequence, __ATOMIC_RELAXED) == before)
+			return true;
+	}
+	return false;
+}
+
+/* The first node holds none. */
+static bool holds(const struct seen *s, uint64_t address)
+{
+	return address - s->range.start < s->range.end - s->range.start;
 }
 
 /* Where writers leave no time to look: under their lock. */
-static enum spy_memory __attribute__((noinline, cold)) find_locked(uint64_t address)
+static void __attribute__((noinline, cold)) look_locked(uint64_t address, struct seen *to)
 {
 	spy_lock();
-	struct node *n = seek(address, NULL);
-	enum spy_memory memory = holds(n, address) ? n->range.memory : SPY_MEM_PAGEABLE;
+	while (!look(address, to)) /* the sequence is odd for good in a child of such a moment */
+		__atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELAXED);
 	spy_unlock();
-	return memory;
 }
 
 enum spy_memory memory_map_find(uint64_t address)
 {
-	for (int tries = 0; tries < 64; tries++) {
-		uint64_t before = __atomic_load_n(&sequence, __ATOMIC_ACQUIRE);
-		if (before & 1)
-			continue;
-		struct node *n = seek(address, NULL);
-		bool found = holds(n, address);
-		uint32_t memory = n->range.memory;
-		/* Acquire: what was read above is read before the number is read again. */
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-		if (__atomic_load_n(&sequence, __ATOMIC_RELAXED) == before)
-			return found ? memory : SPY_MEM_PAGEABLE;
-	}
-	return find_locked(address);
+	struct seen s;
+
+	if (!look(address, &s))
+		look_locked(address, &s);
+	return holds(&s, address) ? s.range.memory : SPY_MEM_PAGEABLE;
+}
+
+/* Memory of the same kind was here before, and the range lies within its node. */
+static bool revive(const struct memory_range *range)
+{
+	struct seen s;
+	uint64_t bytes = range->end - range->start;
+
+	return look(range->start, &s) && s.node != first() && s.range.start == range->start &&
+	       s.range.context == range->context && s.range.memory == range->memory &&
+	       s.range.sized == range->sized && bytes <= s.reach - range->start &&
+	       change_word(s.node, s.word, word_with(s.word, bytes));
 }
 
 void memory_map_add(const struct memory_range *range)
 {
-	struct node *before[LEVELS], *n;
-
-	if (!range->start || range->end <= range->start)
+	if (!range->start || range->end <= range->start || revive(range))
 		return;
 	write_begin();
-	n = seek(range->start, NULL);
-	if (holds(n, range->start))
-		unlink_node(n);
-	seek(range->start, before);
-	while ((n = before[0]->next[0]) && n->range.start < range->end)
-		unlink_node(n);
-	n = make_node();
-	if (n && (int)n->levels > levels_used)
-		__atomic_store_n(&levels_used, (int)n->levels, __ATOMIC_RELAXED);
-	seek(range->start, before);
-	if (n) {
-		n->range = *range;
-		for (uint32_t level = 0; level < n->levels; level++) {
-			n->next[level] = before[level]->next[level];
-			__atomic_store_n(&before[level]->next[level], n, __ATOMIC_RELEASE);
-		}
-	}
+	bool known = insert(range);
 	write_end();
-	if (!n)
+	if (!known)
 		spy_count_anomaly(SPY_ANOMALY_MEMORY_FULL);
 }
 
 bool memory_map_remove(uint64_t address, struct memory_range *removed)
 {
-	bool found;
+	struct seen s;
 
 	if (!address)
 		return false;
-	write_begin();
-	struct node *n = seek(address, NULL);
-	found = holds(n, address);
-	if (found) {
-		*removed = n->range;
-		unlink_node(n);
-	}
-	write_end();
-	return found;
+	do {
+		if (!look(address, &s))
+			look_locked(address, &s);
+		if (!holds(&s, address))
+			return false;
+	} while (!change_word(s.node, s.word, word_with(s.word, 0)));
+	*removed = s.range;
+	return true;
 }
 
 void memory_map_drop_context(uint64_t context)
@@ -208,10 +350,10 @@ void memory_map_drop_context(uint64_t context)
 	if (!context)
 		return;
 	write_begin();
-	for (struct node *n = head.next[0], *next; n; n = next) {
+	for (struct node *n = first()->next[0], *next; n; n = next) {
 		next = n->next[0];
-		if (n->range.context == context)
-			unlink_node(n);
+		if (n->context == context)
+			forget(n);
 	}
 	write_end();
 }

@@ -18,13 +18,16 @@ struct memory_range {
 };
 
 /* The kind of memory at an address; SPY_MEM_PAGEABLE where nothing is known of it. Lock-free unless
- * a writer is busy. */
+ * a writer is busy. All are safe in a handler of a signal. */
 enum spy_memory memory_map_find(uint64_t address);
 
-/* Whatever it overlaps is gone by now, and forgotten. Takes the shim's lock. */
+/* Whatever it overlaps is gone by now, and forgotten. Takes the shim's lock, which takes system
+ * calls, but where memory of the same kind that began there was as large before: then a word
+ * changes. */
 void memory_map_add(const struct memory_range *range);
 
-/* Forgets the range that starts at (or contains) `address`; false: there is none. */
+/* Forgets the range that starts at (or contains) `address`; false: there is none. Lock-free unless
+ * one is added. */
 bool memory_map_remove(uint64_t address, struct memory_range *removed);
 
 void memory_map_drop_context(uint64_t context);

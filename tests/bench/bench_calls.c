@@ -21,6 +21,8 @@ enum row {
 	COPY_SHIM,
 	SYNC,
 	SYNC_SHIM,
+	ALLOC,
+	ALLOC_SHIM,
 	RUNTIME,
 	RUNTIME_SHIM,
 	ROWS
@@ -43,6 +45,8 @@ static const struct {
         [COPY_SHIM] = {"cuMemcpyHtoDAsync pinned, cudaspy", SHIM, "copy", COPY},
         [SYNC] = {"cuStreamSynchronize, bare", BARE, "synchronize", -1},
         [SYNC_SHIM] = {"cuStreamSynchronize, cudaspy", SHIM, "synchronize", SYNC},
+        [ALLOC] = {"cuMemAllocAsync or cuMemFreeAsync, bare", BARE, "allocate", -1},
+        [ALLOC_SHIM] = {"cuMemAllocAsync or cuMemFreeAsync, cudaspy", SHIM, "allocate", ALLOC},
         [RUNTIME] = {"cudaLaunchKernel, static runtime, bare", BARE, "runtime_launch", -1},
         [RUNTIME_SHIM] = {"cudaLaunchKernel, static runtime, cudaspy", SHIM, "runtime_launch",
                           RUNTIME},
@@ -128,7 +132,8 @@ static void print_bar(const char *what, double value, double most)
 static void print_bars(const struct bench *b, unsigned n)
 {
 	double floor_ns = bench_median(ns[FLOOR], n);
-	static const enum row shim[] = {LAUNCH_SHIM, COPY_SHIM, SYNC_SHIM, RUNTIME_SHIM};
+	static const enum row shim[] = {LAUNCH_SHIM, COPY_SHIM, SYNC_SHIM, ALLOC_SHIM,
+	                                RUNTIME_SHIM};
 
 	printf("\n");
 	for (unsigned i = 0; i < sizeof(shim) / sizeof(shim[0]); i++)

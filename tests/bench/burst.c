@@ -65,6 +65,16 @@ void burst_synchronize(uint64_t n)
 		calls.synchronize(calls.stream);
 }
 
+void burst_allocate(uint64_t n)
+{
+	CUdeviceptr memory;
+
+	for (uint64_t i = 0; i < n; i += 2) {
+		calls.allocate(&memory, 4096, calls.stream);
+		calls.release(memory, calls.stream);
+	}
+}
+
 /* ---- the runtime's launch, registered as nvcc's constructors do
  * ------------------------------------------------------- */
 

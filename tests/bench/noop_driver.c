@@ -111,6 +111,20 @@ API CUresult cuMemAlloc_v2(CUdeviceptr *p, size_t bytes)
 	return CUDA_SUCCESS;
 }
 
+/* As a pool: each time another place of a few, and again. */
+API CUresult cuMemAllocAsync(CUdeviceptr *p, size_t bytes, CUstream s)
+{
+	static unsigned next;
+
+	*p = (CUdeviceptr)(unsigned long)&device_memory[next++ % 8 * 8192];
+	return CUDA_SUCCESS;
+}
+
+API CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s)
+{
+	return CUDA_SUCCESS;
+}
+
 API CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned int flags)
 {
 	*p = host_memory;
@@ -168,6 +182,8 @@ static const struct entry {
         {"cuLibraryLoadData", (void *)cuLibraryLoadData},
         {"cuLibraryUnload", (void *)cuLibraryUnload},
         {"cuMemAlloc", (void *)cuMemAlloc_v2},
+        {"cuMemAllocAsync", (void *)cuMemAllocAsync},
+        {"cuMemFreeAsync", (void *)cuMemFreeAsync},
         {"cuMemHostAlloc", (void *)cuMemHostAlloc},
         {"cuMemcpyHtoDAsync", (void *)cuMemcpyHtoDAsync_v2},
         {"cuModuleGetFunction", (void *)cuModuleGetFunction},

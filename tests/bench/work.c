@@ -15,6 +15,7 @@ static const struct {
 	const char *name;
 	void (*burst)(uint64_t n);
 } bursts[] = {
+        {"allocate", burst_allocate},
         {"copy", burst_copy},
         {"floor", burst_floor},
         {"launch", burst_launch},
@@ -69,6 +70,8 @@ static void find_calls(void)
 	calls.launch = find(look_up, "cuLaunchKernel");
 	calls.copy = find(look_up, "cuMemcpyHtoDAsync");
 	calls.synchronize = find(look_up, "cuStreamSynchronize");
+	calls.allocate = find(look_up, "cuMemAllocAsync");
+	calls.release = find(look_up, "cuMemFreeAsync");
 }
 
 static int by_value(const void *a, const void *b)

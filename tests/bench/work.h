@@ -14,6 +14,8 @@ struct calls {
 	                   unsigned, CUstream, void **, void **);
 	CUresult (*copy)(CUdeviceptr, const void *, size_t, CUstream);
 	CUresult (*synchronize)(CUstream);
+	CUresult (*allocate)(CUdeviceptr *, size_t, CUstream);
+	CUresult (*release)(CUdeviceptr, CUstream);
 	CUfunction function;
 	CUstream stream;
 	CUdeviceptr device;
@@ -29,6 +31,7 @@ void burst_launch(uint64_t n);
 void burst_passed_on_launch(uint64_t n); /* through a function that only calls the real one */
 void burst_copy(uint64_t n);
 void burst_synchronize(uint64_t n);
+void burst_allocate(uint64_t n); /* and free: half of the calls each */
 void burst_runtime_launch(uint64_t n);
 void burst_peer_launch(
         uint64_t n); /* the launch as the peer this process was built for traces it */

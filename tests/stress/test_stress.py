@@ -20,8 +20,8 @@ SCENES = {
 }
 
 
-def run(kind, scene):
-    cmd = [BUILD / 'stress' / f'ring_stress_{kind}', *map(str, SCENES[scene])]
+def run(program, *arguments):
+    cmd = [BUILD / 'stress' / program, *map(str, arguments)]
     env = dict(os.environ, TSAN_OPTIONS='exitcode=66 halt_on_error=0')
     p = subprocess.run(cmd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                        timeout=900, universal_newlines=True)
@@ -38,7 +38,7 @@ def run(kind, scene):
 @pytest.mark.parametrize('kind', ('plain', 'tsan'))
 def test_ring(kind, scene):
     threads, calls, ring, _, generations = SCENES[scene]
-    p = run(kind, scene)
+    p = run(f'ring_stress_{kind}', *SCENES[scene])
     assert 'WARNING: ThreadSanitizer' not in p.stdout, p.stdout
     assert p.returncode == 0, p.stdout
     sums = {k: int(v) for k, v in re.findall(r'(\w+)=(\d+)', p.stdout)}
@@ -52,3 +52,9 @@ def test_ring(kind, scene):
         assert sums['lost'] > 0
     if generations > 1:
         assert sums['slots'] < threads * generations
+
+
+def test_what_is_known_of_memory():
+    p = run('ranges_tsan')
+    assert 'WARNING: ThreadSanitizer' not in p.stdout, p.stdout
+    assert p.returncode == 0, p.stdout

@@ -71,9 +71,12 @@ void stub_end(void)
 	spy_map = (struct tf_map){0};
 }
 
+uint32_t stub_locks;
+
 void spy_lock(void)
 {
 	pthread_mutex_lock(&lock);
+	stub_locks++;
 }
 
 void spy_unlock(void)

@@ -24,6 +24,7 @@ void stub_forget_thread(void);
 void stub_gate(bool open);
 extern uint64_t stub_room; /* bytes that may still be handed out */
 extern uint64_t stub_anomalies[SPY_ANOMALY_COUNT];
+extern uint32_t stub_locks;  /* how often the shim's lock was taken */
 extern char stub_said[1024]; /* the last line of spy_say() */
 extern unsigned stub_lines;  /* how many there were */
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 
 #include "shim/handles/memory_map.h"
 #include "tests/unit/shim_stubs.h"
@@ -253,6 +256,214 @@ static void test_readers_under_a_writer(void **state)
 		memory_map_remove(place(n), &gone);
 }
 
+/* ---- without the lock ---- */
+
+static struct memory_range of_kind(uint64_t start, uint64_t bytes, uint32_t memory)
+{
+	return (struct memory_range){
+	        .start = start, .end = start + bytes, .memory = memory, .sized = 1};
+}
+
+/* Memory that comes back, as large as it was or less, takes no lock; larger, or another kind, does.
+ */
+static void test_memory_that_comes_back(void **state)
+{
+	struct memory_range r = of_kind(1 << 20, 4096, SPY_MEM_DEVICE), gone;
+
+	memory_map_add(&r);
+	uint32_t before = stub_locks;
+	for (int i = 0; i < 1000; i++) {
+		assert_true(memory_map_remove(r.end - 1, &gone));
+		assert_memory_equal(&gone, &r, sizeof(r));
+		assert_int_equal(memory_map_find(r.start), SPY_MEM_PAGEABLE);
+		assert_false(memory_map_remove(r.start, &gone));
+		r.end = r.start + 1 + (uint64_t)i * 4;
+		memory_map_add(&r);
+		assert_int_equal(memory_map_find(r.end - 1), SPY_MEM_DEVICE);
+		assert_int_equal(memory_map_find(r.end), SPY_MEM_PAGEABLE);
+	}
+	assert_int_equal(stub_locks, before);
+	memory_map_remove(r.start, &gone);
+	r.end = r.start + 4097;
+	memory_map_add(&r);
+	assert_int_equal(stub_locks, before + 1);
+	assert_int_equal(memory_map_find(r.end - 1), SPY_MEM_DEVICE);
+	memory_map_remove(r.start, &gone);
+	r.memory = SPY_MEM_MANAGED;
+	memory_map_add(&r);
+	assert_int_equal(stub_locks, before + 2);
+	assert_int_equal(memory_map_find(r.start), SPY_MEM_MANAGED);
+	memory_map_remove(r.start, &gone);
+}
+
+/* Another one begins where the first, which is less by now, reached before: both are there, and the
+ * first never reaches over it again without the lock. */
+static void test_within_what_was_there(void **state)
+{
+	struct memory_range large = of_kind(1 << 20, 4096, SPY_MEM_DEVICE),
+	                    small = of_kind(1 << 20, 1024, SPY_MEM_DEVICE),
+	                    inside = of_kind((1 << 20) + 2048, 512, SPY_MEM_MANAGED), gone;
+
+	memory_map_add(&large);
+	assert_true(memory_map_remove(large.start, &gone));
+	memory_map_add(&small);
+	memory_map_add(&inside);
+	assert_int_equal(memory_map_find(small.end - 1), SPY_MEM_DEVICE);
+	assert_int_equal(memory_map_find(inside.start), SPY_MEM_MANAGED);
+	assert_true(memory_map_remove(inside.start, &gone));
+	assert_true(memory_map_remove(small.start, &gone));
+	memory_map_add(&large);
+	for (uint64_t a = large.start; a < large.end; a += 64)
+		assert_int_equal(memory_map_find(a), SPY_MEM_DEVICE);
+	assert_true(memory_map_remove(large.start, &gone));
+	assert_memory_equal(&gone, &large, sizeof(gone));
+}
+
+/* Addresses that never come back: what is known of them takes no more memory than what is there. */
+static void test_ever_new_addresses(void **state)
+{
+	struct rusage before, after;
+	struct memory_range gone;
+
+	for (uint64_t i = 1; i <= 2000000; i++) {
+		struct memory_range r = of_kind(i * 4096, 4096, SPY_MEM_DEVICE);
+		if (i == 100000)
+			getrusage(RUSAGE_SELF, &before);
+		memory_map_add(&r);
+		assert_true(memory_map_remove(r.start, &gone));
+	}
+	getrusage(RUSAGE_SELF, &after);
+	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB; 130,000 else */
+}
+
+/* ---- many threads ---- */
+
+#define UNITS 512 /* of a heap that they share, 4 KiB each */
+#define HEAP  0x700000000000u
+static struct {
+	pthread_mutex_t lock;
+	bool taken[UNITS];
+	unsigned wrong;
+} heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* The first place for so many units; 0: there is none. */
+static uint64_t heap_take(unsigned units)
+{
+	uint64_t at = 0;
+
+	pthread_mutex_lock(&heap.lock);
+	for (unsigned i = 0, n = 0; i < UNITS && !at; i++) {
+		n = heap.taken[i] ? 0 : n + 1;
+		if (n == units) {
+			at = HEAP + (i + 1 - units) * 4096;
+			memset(&heap.taken[i + 1 - units], true, units);
+		}
+	}
+	pthread_mutex_unlock(&heap.lock);
+	return at;
+}
+
+static void heap_give(uint64_t at, unsigned units)
+{
+	pthread_mutex_lock(&heap.lock);
+	memset(&heap.taken[(at - HEAP) / 4096], false, units);
+	pthread_mutex_unlock(&heap.lock);
+}
+
+static void is_right(bool right)
+{
+	if (!right)
+		__atomic_fetch_add(&heap.wrong, 1, __ATOMIC_RELAXED);
+}
+
+/* As cudaMalloc and cudaFree of a program do: an address is another one's as soon as it is free. */
+static void *allocate_and_free(void *number)
+{
+	uint64_t random = 0x9e3779b97f4a7c15u * (uintptr_t)number;
+	struct memory_range held[8] = {{0}}, gone;
+
+	for (int i = 0; i < 60000; i++) {
+		random = random * 6364136223846793005u + 1442695040888963407u;
+		struct memory_range *r = &held[random >> 60 & 7];
+		unsigned units = 1 + (random >> 40 & 15),
+		         had = (unsigned)((r->end - r->start) / 4096);
+		if (r->start) {
+			is_right(memory_map_find(r->start) == r->memory &&
+			         memory_map_find(r->end - 1) == r->memory);
+			is_right(memory_map_remove(r->start, &gone) &&
+			         !memcmp(&gone, r, sizeof(gone)));
+			heap_give(r->start, had);
+			r->start = 0;
+		} else if ((r->start = heap_take(units))) {
+			*r = of_kind(r->start, units * 4096,
+			             random >> 50 & 3 ? SPY_MEM_DEVICE : SPY_MEM_MANAGED);
+			memory_map_add(r);
+		}
+	}
+	for (int k = 0; k < 8; k++)
+		if (held[k].start) {
+			is_right(memory_map_remove(held[k].start, &gone));
+			heap_give(held[k].start, (unsigned)((held[k].end - held[k].start) / 4096));
+		}
+	return NULL;
+}
+
+static void test_threads_that_allocate(void **state)
+{
+	pthread_t threads[4];
+
+	heap.wrong = 0;
+	for (uintptr_t i = 0; i < 4; i++)
+		assert_int_equal(
+		        pthread_create(&threads[i], NULL, allocate_and_free, (void *)(i + 1)), 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(heap.wrong, 0);
+	for (uint64_t at = HEAP; at < HEAP + UNITS * 4096; at += 2048)
+		assert_int_equal(memory_map_find(at), SPY_MEM_PAGEABLE);
+}
+
+/* ---- a handler of a signal ---- */
+
+static struct memory_range handlers;
+static uint32_t interrupts;
+
+static void in_handler(int signal)
+{
+	struct memory_range gone;
+
+	memory_map_add(&handlers);
+	is_right(memory_map_find(handlers.start) == handlers.memory);
+	is_right(memory_map_remove(handlers.start, &gone));
+	interrupts++;
+}
+
+/* It comes in the midst of the same, of the same thread. */
+static void test_in_a_handler(void **state)
+{
+	struct memory_range r = of_kind(1 << 20, 4096, SPY_MEM_DEVICE), gone;
+	struct sigaction action = {.sa_handler = in_handler}, old;
+	const struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
+
+	handlers = of_kind((1 << 20) + 8192, 4096, SPY_MEM_PINNED);
+	memory_map_add(&r);
+	memory_map_add(&handlers);
+	heap.wrong = interrupts = 0;
+	uint32_t before = stub_locks;
+	sigaction(SIGALRM, &action, &old);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (interrupts < 300) {
+		is_right(memory_map_remove(r.start, &gone) && !memcmp(&gone, &r, sizeof(r)));
+		memory_map_add(&r);
+		is_right(memory_map_find(r.start) == r.memory);
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+	sigaction(SIGALRM, &old, NULL);
+	assert_int_equal(heap.wrong, 0);
+	assert_int_equal(stub_locks, before);
+	memory_map_remove(r.start, &gone);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +473,11 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_against_the_model, start, end),
 	        cmocka_unit_test_setup_teardown(test_many, start, end),
 	        cmocka_unit_test_setup_teardown(test_readers_under_a_writer, start, end),
+	        cmocka_unit_test_setup_teardown(test_memory_that_comes_back, start, end),
+	        cmocka_unit_test_setup_teardown(test_within_what_was_there, start, end),
+	        cmocka_unit_test_setup_teardown(test_ever_new_addresses, start, end),
+	        cmocka_unit_test_setup_teardown(test_threads_that_allocate, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_a_handler, start, end),
 	};
 
 	return cmocka_run_group_tests_name("ranges", tests, NULL, NULL);
