@@ -33,20 +33,11 @@ uint32_t spy_learn_function(CUfunction f)
 	return kernel;
 }
 
-/* A handle of a module that is loaded stands for one name: a program may ask for it again and
- * again.
- */
-static bool is_known(const void *handle, const void *owner, uint64_t context)
-{
-	const struct registry_slot *s = registry_find(HANDLE_FUNCTION, (uintptr_t)handle);
-
-	return s && __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == (uintptr_t)owner &&
-	       __atomic_load_n(&s->context, __ATOMIC_RELAXED) == context;
-}
-
+/* A handle of a module that is loaded stands for one name: a program may ask for it again. */
 static void learn(const void *handle, const char *name, const void *owner, uint64_t context)
 {
-	if (spy_map.base && !is_known(handle, owner, context))
+	if (spy_map.base &&
+	    !registry_knows(HANDLE_FUNCTION, (uintptr_t)handle, (uintptr_t)owner, context))
 		registry_put(HANDLE_FUNCTION, (uintptr_t)handle, registry_kernel(name),
 		             (uintptr_t)owner, context);
 }

@@ -99,17 +99,29 @@ static void changed(void)
 	__atomic_store_n(version, *version + 1, __ATOMIC_RELEASE);
 }
 
+bool registry_knows(enum registry_kind kind, uint64_t handle, uint64_t owner, uint64_t context)
+{
+	const struct registry_slot *s = registry_find(kind, handle);
+
+	return s && __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == owner &&
+	       __atomic_load_n(&s->context, __ATOMIC_RELAXED) == context;
+}
+
 void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint64_t owner,
                   uint64_t context)
 {
 	struct registry_slot what = {
 	        .key = key_of(kind, handle), .value = value, .owner = owner, .context = context};
+	uint32_t known;
 
+	if (registry_get(kind, handle, &known) && known == value &&
+	    registry_knows(kind, handle, owner, context))
+		return;
 	spy_lock();
 	struct registry_slot *s = find(registry_handles, what.key);
 	if (s) {
-		s->owner = owner;
-		s->context = context;
+		__atomic_store_n(&s->owner, owner, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->context, context, __ATOMIC_RELAXED);
 		if (s->value != value && kind == HANDLE_FUNCTION)
 			changed(); /* no thread keeps the others */
 		__atomic_store_n(&s->value, value, __ATOMIC_RELAXED);

@@ -103,10 +103,13 @@ static inline uint32_t registry_graph_content(uint32_t value)
 
 /*
  * Remembers, or renews. `owner`: the module or library the handle dies with, 0 = none; `context`:
- * likewise. Takes the shim's lock, may map memory: cold paths only.
+ * likewise. Takes the shim's lock, and may map memory, where it is not so already: cold paths only.
  */
 void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint64_t owner,
                   uint64_t context);
+
+/* Whether it is remembered with this owner and context. Lock-free. */
+bool registry_knows(enum registry_kind kind, uint64_t handle, uint64_t owner, uint64_t context);
 
 void registry_drop(enum registry_kind kind, uint64_t handle);
 

@@ -42,6 +42,29 @@ static void assert_unknown(enum registry_kind kind, uint64_t handle)
 	assert_int_equal(value, 4711);
 }
 
+/* What is so already takes no lock; anything else of it does. */
+static void test_put_again(void **state)
+{
+	registry_put(HANDLE_FUNCTION, 0x1000, 1, 7, 8);
+	uint32_t before = stub_locks;
+
+	for (int i = 0; i < 100; i++)
+		registry_put(HANDLE_FUNCTION, 0x1000, 1, 7, 8);
+	assert_int_equal(stub_locks, before);
+	assert_true(registry_knows(HANDLE_FUNCTION, 0x1000, 7, 8));
+	registry_put(HANDLE_FUNCTION, 0x1000, 2, 7, 8);
+	assert_value(HANDLE_FUNCTION, 0x1000, 2);
+	registry_put(HANDLE_FUNCTION, 0x1000, 2, 9, 8);
+	registry_put(HANDLE_FUNCTION, 0x1000, 2, 9, 10);
+	assert_int_equal(stub_locks, before + 3);
+	assert_false(registry_knows(HANDLE_FUNCTION, 0x1000, 7, 8));
+	assert_true(registry_knows(HANDLE_FUNCTION, 0x1000, 9, 10));
+	registry_drop_owned(7); /* no longer its owner */
+	assert_value(HANDLE_FUNCTION, 0x1000, 2);
+	registry_drop(HANDLE_FUNCTION, 0x1000);
+	assert_false(registry_knows(HANDLE_FUNCTION, 0x1000, 9, 10));
+}
+
 static void test_put_get_drop(void **state)
 {
 	assert_unknown(HANDLE_FUNCTION, 0x1000); /* before there is a table */
@@ -311,6 +334,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(test_put_get_drop, start, end),
+	        cmocka_unit_test_setup_teardown(test_put_again, start, end),
 	        cmocka_unit_test_setup_teardown(test_growth, start, end),
 	        cmocka_unit_test_setup_teardown(test_one_place, start, end),
 	        cmocka_unit_test_setup_teardown(test_churn, start, end),
