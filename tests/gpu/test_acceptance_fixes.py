@@ -8,8 +8,9 @@ import tempfile
 import types
 import unittest
 
-from acceptance import fixes, fixes_table, programs
+from acceptance import fixes, fixes_table, programs, resident
 from acceptance.fixes_table import Case, Fix
+from acceptance.modes import BARE
 from acceptance.page import Page
 from acceptance.settings import FRAMEWORKS
 
@@ -204,6 +205,17 @@ class Variants(unittest.TestCase):
             self.assertEqual((rc, [(n, s) for n, s, _ in fixes.loops(said)]), (0, [(name, 8)]))
         rc, said = self.run_program(WORKLOAD_USELESS="1")
         self.assertEqual((rc, fixes.failures(said)), (1, {"useless": "ValueError: it cannot be made"}))
+
+    def test_served(self):
+        """As a resident process (part overhead): what a step takes, each time it is asked."""
+        with tempfile.TemporaryDirectory() as folder:
+            settings = types.SimpleNamespace(time_left=lambda most: most, environment=lambda **more: dict(os.environ, **more))
+            argv = [sys.executable, "-c", FIXABLE % programs.WORKLOADS]
+            one = resident.Resident(settings, programs.Program("p", argv, env={"WORKLOAD_LOOP_S": "0.01"}, timeout=30), BARE, folder)
+            one.line("ready")
+            times = [one.turn() for _ in range(3)]
+            one.close()
+        self.assertTrue(all(0 < t < 0.01 for t in times), times)
 
     def test_in_turns(self):
         rc, said = self.run_program("--variants", "base,fix,useless", "--steps", "40", "--rounds", "2", "--share", "0.5")

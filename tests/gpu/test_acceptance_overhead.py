@@ -6,7 +6,7 @@ import tempfile
 import types
 import unittest
 
-from acceptance import modes, overhead, programs
+from acceptance import fixes_table, modes, overhead, programs
 
 
 class Slowdown(unittest.TestCase):
@@ -99,6 +99,20 @@ class Pairs(unittest.TestCase):
             self.assertEqual(rows[0]["against"]["pairs"], 3)
         self.assertEqual(overhead.comparisons(rows[1:]), [])
         modes.NO_DEARER.pop()
+
+    def test_programs_of_a_set(self):
+        """As they were written, in resident processes; beside the modes a second bare process takes its turns."""
+        half = next(iter(fixes_table.HALVES))
+        settings = types.SimpleNamespace(half=half, modes=["off"], work=self.folder.name, wanted=lambda name: True)
+        found, their_modes, _ = overhead.chosen(settings)
+        self.assertEqual({p.name for p in found}, {c.name for c in fixes_table.HALVES[half] if c.gpus == 1})
+        self.assertTrue(all(p.resident for p in found))
+        self.assertEqual([m.name for m in their_modes], ["bare again", "off"])
+        code = "import os\n" + self.RESIDENT % "1.2 if 'TOOL' in os.environ else 1.0"
+        program = programs.Program("p", [sys.executable, "-c", code], resident=True, timeout=20)
+        self.settings.pairs = 4
+        again, tool = overhead.measure(self.settings, program, [modes.AGAIN, self.tool], 2)
+        self.assertEqual((again["pairs"], again["slowdown_median_percent"], tool["slowdown_median_percent"]), (4, 0.0, 20.0))
 
     def test_failure(self):
         for resident in (False, True):

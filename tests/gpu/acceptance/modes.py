@@ -80,6 +80,8 @@ MODES = {m.name: m for m in [
     Mode("profiler", "torch.profiler, CPU and CUDA activities", arguments=["--profiler"],
          turns_most=10, fits=has_profiler),
 ]}
+# For part `overhead`: what two bare processes differ by.
+AGAIN = Mode("bare again", "no tool, in a process of its own")
 # For part `beside`: two tools in one process.
 NSYS_AND_SAMPLE = Mode("nsys+sample", "the shim under nsys", nsys_and_shim, nsys_and_shim_prefix,
                        missing=lambda s: shim_missing(s) or nsys_missing(s), may_fail=True)

@@ -4,24 +4,29 @@
 A turn runs the program once bare and once in each mode, one after the other; the order turns from turn to turn
 (ABC CBA ABC ...), so that a drift of the machine falls on all alike. A pair is the bare run and the mode's run of one
 turn. Programs that start slowly run as resident processes which take their turns.
+
+With --half the programs are those of a set with their fix, as they were written. Two processes of such a program differ by more
+than watching one costs: a second bare one takes its turns as well, and all are started anew now and then.
 """
 import math
 import re
 import statistics
 
-from acceptance import counts, programs
-from acceptance.modes import BARE, LIMITS, MODES, NO_DEARER
+from acceptance import counts, fixes_table, programs
+from acceptance.modes import AGAIN, BARE, LIMITS, MODES, NO_DEARER
 from acceptance.resident import Fresh, Resident, RunFailed
 
 DEFAULT_PROGRAMS = r"^(launch_loop/static|torch_mlp/1)$"
 TURNS_PER_PROCESS = 5  # then all processes are started anew: the layout of memory differs by process
+TURNS_OF_FRAMEWORKS = 12  # that take half a minute to start
+LOOP_S = 0.4
 
 
 class Turns:
     """The turns of one program: seconds by mode, and why a mode gave up."""
 
-    def __init__(self, settings, program, modes):
-        self.settings, self.program = settings, program
+    def __init__(self, settings, program, modes, per_process=TURNS_PER_PROCESS):
+        self.settings, self.program, self.per_process = settings, program, per_process
         self.modes = [BARE] + modes
         self.times = []  # a turn each: {mode's name: seconds}
         self.failed = {}
@@ -75,7 +80,7 @@ class Turns:
 
     def all(self, count):
         while len(self.times) < count and self.wanted() and not self.settings.out_of_time():
-            self.some(min(count - len(self.times), TURNS_PER_PROCESS))
+            self.some(min(count - len(self.times), self.per_process))
 
     def pairs(self, mode, other=BARE.name):
         return [(t[other], t[mode.name]) for t in self.times if other in t and mode.name in t]
@@ -143,7 +148,7 @@ def row_of(settings, turns, mode):
     return row
 
 
-def measure(settings, program, modes):
+def measure(settings, program, modes, per_process=TURNS_PER_PROCESS):
     """The rows of a program, one a mode."""
     able, rows = [], []
     for mode in [m for m in modes if m.fits(program)]:
@@ -153,7 +158,7 @@ def measure(settings, program, modes):
         else:
             able.append(mode)
     if able:
-        turns = Turns(settings, program, able)
+        turns = Turns(settings, program, able, per_process)
         turns.all(settings.pairs)
         rows += [row_of(settings, turns, mode) for mode in able]
     return rows
@@ -183,15 +188,28 @@ def comparisons(rows):
             for r in rows if "against" in r]
 
 
-def run(settings, page):
-    chosen = programs.all_programs(settings)
+def chosen(settings):
+    """(programs, modes, turns of a process)"""
+    modes = [MODES[name] for name in settings.modes]
+    if settings.half != "all":
+        names = [c.name for c in fixes_table.HALVES[settings.half]]
+        return programs.with_fix(settings, names, LOOP_S, resident=True), [AGAIN] + modes, TURNS_OF_FRAMEWORKS
+    found = programs.all_programs(settings)
     if settings.only is None:
-        chosen = [p for p in chosen if re.search(DEFAULT_PROGRAMS, p.name)]
-    chosen = [p for p in chosen if p.resident or p.name.startswith("launch_loop/")]
+        found = [p for p in found if re.search(DEFAULT_PROGRAMS, p.name)]
+    return [p for p in found if p.resident or p.name.startswith("launch_loop/")], modes, TURNS_PER_PROCESS
+
+
+def programs_of(settings):
+    return chosen(settings)[0]
+
+
+def run(settings, page):
     page.overhead_head()
     rows = []
-    for program in chosen:
-        for row in measure(settings, program, [MODES[name] for name in settings.modes]):
+    found, modes, per_process = chosen(settings)
+    for program in found:
+        for row in measure(settings, program, modes, per_process):
             rows.append(row)
             page.overhead_row(row)
     return {"rows": rows, "verdicts": [verdict(r) for r in rows] + comparisons(rows)}

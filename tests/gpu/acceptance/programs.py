@@ -117,11 +117,11 @@ def all_programs(settings):
     return [p for p in rows if settings.wanted(p.name)]
 
 
-def with_fix(settings, names):
+def with_fix(settings, names, loop_s=1.5, **more):
     """Programs with their fix, as they were written, with short loops. Without XLA's tuning each run has the same kernels."""
-    env = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "WORKLOAD_LOOP_S": "1.5"}
+    env = {"XLA_FLAGS": "--xla_gpu_autotune_level=0", "WORKLOAD_LOOP_S": "%g" % loop_s}
     cases = [c for cases in fixes_table.HALVES.values() for c in cases if c.name in names and c.gpus == 1]
-    return [workload(c.name, c.name + ".py", c.needs, env={**env, **c.env}, graphs=True)
+    return [workload(c.name, c.name + ".py", c.needs, env={**env, **c.env}, graphs=True, **more)
             for c in cases if settings.wanted(c.name)]
 
 

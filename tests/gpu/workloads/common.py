@@ -90,6 +90,14 @@ def profiled(watch):
     return kinds
 
 
+def serve(stem, once):
+    """Says the seconds that once() gives for each line that comes from the pipe STEM.in."""
+    with open(stem + ".in", encoding="utf-8") as asked, open(stem + ".out", "w", encoding="utf-8") as out:
+        print("ready", file=out, flush=True)
+        for _ in asked:
+            print("time_s: %.9f" % once(), file=out, flush=True)
+
+
 class Run:
     """One run of a workload: parses the command line, times the loop, prints the result."""
 
@@ -115,14 +123,6 @@ class Run:
         wait()
         return time.perf_counter() - start
 
-    def turns(self, step, wait):
-        """The loop, as often as it is asked for."""
-        with open(self.arguments.serve + ".in", encoding="utf-8") as asked, \
-                open(self.arguments.serve + ".out", "w", encoding="utf-8") as out:
-            print("ready", file=out, flush=True)
-            for _ in asked:
-                print("time_s: %.9f" % self.once(step, wait), file=out, flush=True)
-
     def steady(self, step, wait, warm_up=20):
         """Warms up, then times `iterations` steps, once or in turns."""
         for _ in range(warm_up):
@@ -132,7 +132,7 @@ class Run:
         if watch:
             watch.start()
         if self.arguments.serve:
-            self.turns(step, wait)
+            serve(self.arguments.serve, lambda: self.once(step, wait))
             if watch:
                 os._exit(0)  # what it saw in all the turns is of no use, and takes long to put together
             return

@@ -159,10 +159,12 @@ class Program:
         parser.add_argument("--steps", type=int, help="of the first loop (default %d, less or more where that takes "
                             "long or no time)" % steps)
         parser.add_argument("--rounds", type=int, default=1, help="loops of each variant, where there are several")
+        parser.add_argument("--serve", metavar="STEM", help="time its loop, a step of it, for each line from the pipe STEM.in")
         parser.add_argument("--share", type=float, default=0.35, help="of the steps, in these loops (default %(default)s)")
         arguments = parser.parse_args()
         self.default, self.warm_up, self.settle, self.multiple, self.fixed = steps, warm_up, settle or {}, multiple, fixed
         self.rounds, self.share, self.asked = arguments.rounds, 1.0 if fixed else arguments.share, arguments.steps
+        self.serve = arguments.serve
         self.variants = (arguments.variants or chosen()).split(",")
         for name in self.variants:
             if name not in VARIANTS:
@@ -230,6 +232,9 @@ class Program:
         if not work:
             sys.exit(1)
         steps = self.fitting(step_s)
+        if self.serve:
+            common.serve(self.serve, lambda: work.timed(steps) / steps)
+            return
         self.say("warm_steps: %d" % (2 * self.warm_up))
         self.measure(first, work, steps)
         self.tell_result(work)
