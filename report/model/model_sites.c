@@ -10,11 +10,13 @@
 #include "report/model/python_lines.h"
 #include "report/model/sites_internal.h"
 
-#define FRAMES_MOST 256u
-#define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
-#define RANGES_MOST 8u         /* NVTX ranges around one that are named */
-#define LINES_KEPT  65536u     /* decoded lines that are remembered */
-#define LINES_MOST  (1u << 30) /* bytes of line tables of a recording that are decoded */
+#define FRAMES_MOST   256u
+#define FRAMES_ALL    (1u << 21) /* of a recording: beyond them, stacks have none */
+#define RANGES_MOST   8u         /* NVTX ranges around one that are named */
+#define LINES_KEPT    65536u     /* decoded lines that are remembered */
+#define ANSWERS_LEAST 3u
+#define MAJORITY      0.5        /* of the answers, more than others have */
+#define LINES_MOST    (1u << 30) /* bytes of line tables of a recording that are decoded */
 
 struct code { /* a code object of Python */
 	bool read;
@@ -254,6 +256,33 @@ static const char *range_of(struct part *s, uint32_t number)
 	return sites_keep(s->p->model, path);
 }
 
+/* The line at which the thread of Python was that it works for: the program's own, of the row that
+ * most looks found. */
+static const struct model_frame *meanwhile_of(struct part *s, const struct tf_site *t)
+{
+	const struct recording *r = s->p->recording;
+	const struct tf_site *row =
+	        t->giver && t->giver <= r->sites
+	                ? tf_entry(&r->map, &s->area->sites, t->giver - 1, sizeof(*row))
+	                : NULL;
+	struct model_site at = {0};
+	struct model_frame *line = NULL;
+
+	if (!row || row->calls || t->answers < ANSWERS_LEAST || t->majority > t->answers ||
+	    (double)t->majority < MAJORITY * (double)t->answers)
+		return NULL;
+	read_frames(s, row, &at);
+	at.head = sites_head(&at);
+	if (at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
+	    at.frames[at.head].line) {
+		line = alloc_zeroed(1, sizeof(*line));
+		*line = at.frames[at.head];
+		sites_keep(s->p->model, (char *)line); /* freed as the texts are */
+	}
+	free(at.frames);
+	return line;
+}
+
 /* Of a thread in no Python. */
 static void read_thread(struct part *s, const struct tf_site *t, struct model_site *to)
 {
@@ -261,6 +290,7 @@ static void read_thread(struct part *s, const struct tf_site *t, struct model_si
 		return;
 	to->thread = sites_keep(s->p->model, model_text(t->thread, sizeof(t->thread)));
 	to->range = range_of(s, t->range);
+	to->meanwhile = meanwhile_of(s, t);
 }
 
 static bool read_site(struct part *s, uint32_t i, struct model_site *to)

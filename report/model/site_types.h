@@ -53,11 +53,12 @@ struct model_site {
 	const char *thread, *range;
 	struct model_frame *frames; /* innermost first */
 	size_t frame_count;
-	bool cut;                        /* there are more frames outside of these */
-	size_t head;                     /* the frame that the site is called by */
-	size_t place;                    /* index in `places` */
-	const struct model_frame *after; /* of `thread`: the line of Python that another thread was
-	                                    last seen at before it; NULL = not known */
+	bool cut;     /* there are more frames outside of these */
+	size_t head;  /* the frame that the site is called by */
+	size_t place; /* index in `places` */
+	/* Of `thread`: the line of Python that another thread was last seen at before it; and the
+	 * one at which the thread that it works for was meanwhile, mostly. NULL = not known. */
+	const struct model_frame *after, *meanwhile;
 };
 
 /* Sites of one kind and function whose headlines are on one line, or that are of one thread without

@@ -202,14 +202,23 @@ char *site_where(const struct model_site *s, bool functions)
 	char *head = !functions && !thread && s->frame_count
 	                     ? frame_place(&s->frames[s->head], false)
 	                     : site_headline(s, false),
-	     *line = s->after ? frame_place(s->after, functions) : NULL;
+	     *after = s->after ? frame_place(s->after, functions) : NULL, *text = NULL;
+	const bool backward = is_backward(s) && !s->range;
 
-	if (!line)
+	if (s->meanwhile) {
+		char *line = frame_place(s->meanwhile, functions);
+		text = backward        ? alloc_format("%s, backward pass", line)
+		       : is_unnamed(s) ? alloc_format("%s, by a library's thread", line)
+		                       : alloc_format("%s, %s", line, head);
+		free(line);
+	} else if (after) {
+		text = backward        ? alloc_format("backward pass after %s", after)
+		       : is_unnamed(s) ? alloc_format("a library's thread after %s", after)
+		                       : alloc_format("%s, after %s", head, after);
+	}
+	free(after);
+	if (!text)
 		return head;
-	char *text = is_backward(s) && !s->range ? alloc_format("backward pass after %s", line)
-	             : is_unnamed(s)             ? alloc_format("a library's thread after %s", line)
-	                                         : alloc_format("%s, after %s", head, line);
 	free(head);
-	free(line);
 	return text;
 }

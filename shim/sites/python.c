@@ -38,9 +38,12 @@ uint32_t python_version(void)
 	return python_here.symbols.version;
 }
 
+static uintptr_t giver; /* the state of the thread that gave work last; 0 = none has; relaxed */
+
 void python_after_fork(void)
 {
 	python_here.pid = sys_getpid();
+	giver = 0;
 }
 
 /* ---- one frame after the other ---- */
@@ -224,6 +227,31 @@ bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
 		return true; /* none that anybody could read */
 	if (likely(is_first_thread()))
 		return walk_frames(&w, state, most, tell, context, cut);
+	w.snapshot = snapshot_take(python_here.pid, state);
+	if (!w.snapshot)
+		return false;
+	bool whole = walk_frames(&w, state, most, tell, context, cut);
+	snapshot_give(w.snapshot);
+	return whole;
+}
+
+void python_gives(void)
+{
+	uintptr_t state = python_state() == TF_PYTHON_READ ? thread_state(&python_here.layout) : 0;
+
+	if (state && state != __atomic_load_n(&giver, __ATOMIC_RELAXED))
+		__atomic_store_n(&giver, state, __ATOMIC_RELAXED);
+}
+
+bool python_walk_giver(unsigned most, python_tell *tell, void *context, bool *cut)
+{
+	struct walk w = {.l = &python_here.layout};
+	uintptr_t state = __atomic_load_n(&giver, __ATOMIC_RELAXED);
+
+	*cut = false;
+	if (python_state() != TF_PYTHON_READ || !state ||
+	    *(void *const volatile *)(python_here.symbols.runtime + w.l->finalizing))
+		return false;
 	w.snapshot = snapshot_take(python_here.pid, state);
 	if (!w.snapshot)
 		return false;

@@ -43,6 +43,14 @@ struct python_frame {
 typedef bool python_tell(void *context, const struct python_frame *frame);
 bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut);
 
+/*
+ * The calling thread gives the GPU work: where it is, another one that runs no Python may ask,
+ * which works for it. Its frames may change while they are read, by the kernel: what is found is
+ * code of Python's all the same. False: it could not all be read, or there is no such thread.
+ */
+void python_gives(void);
+bool python_walk_giver(unsigned most, python_tell *tell, void *context, bool *cut);
+
 /* Whether the first stack is still to be checked, and the calling thread may have it. Asks less and
  * less often. */
 bool python_wants_check(void);

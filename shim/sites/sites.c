@@ -19,6 +19,12 @@
 
 #define KNOWN_NS 1000000000u
 
+/* Calls of a site of a thread without Python at which it is looked where the one is that it works
+ * for: the first ones, and then each so many. */
+#define LOOKS_FIRST 16u
+#define LOOKS_EACH  64u
+#define GIVER_KEY   0x61c8864680b583ebu
+
 #define FRAMES_MOST (PYTHON_FRAMES_MOST + NATIVE_MOST)
 
 /* From a key to a number, never 0; keys are hashes of all that is behind them. */
@@ -158,10 +164,30 @@ static bool keep_frame(void *context, const struct python_frame *frame)
 	return code >= 0;
 }
 
+/* A row for the stack, with its place in the table. Under the shim's lock. */
+static struct tf_site *add_site(struct tf_sites *area, struct stack *s, uint64_t key, bool cut)
+{
+	uint64_t bytes = s->count * sizeof(s->frames[0]);
+	struct tf_site *site = area && s->whole ? tf_append(&spy_map, &area->sites) : NULL;
+	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
+	uint64_t *to = tf_at(&spy_map, offset, bytes);
+
+	if (!to)
+		return NULL;
+	memcpy(to, s->frames, bytes);
+	site->frames = offset;
+	site->frame_count = s->count;
+	site->call = s->record->call;
+	site->cut = cut;
+	s->site = area->sites.count + 1;
+	put(site_places, key, s->site);
+	return site;
+}
+
 static void make_site(struct stack *s)
 {
 	struct tf_sites *area = sites_area();
-	uint64_t bytes, key;
+	uint64_t key;
 	struct sites_who who;
 	bool cut = false;
 
@@ -172,22 +198,12 @@ static void make_site(struct stack *s)
 	if (s->site) /* made meanwhile, or found once Python was */
 		return;
 	s->whole = key && python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
-	bytes = s->count * sizeof(s->frames[0]);
-	struct tf_site *site = area && s->whole ? tf_append(&spy_map, &area->sites) : NULL;
-	uint64_t offset = site ? spy_map.alloc(&spy_map, bytes) : 0;
-	uint64_t *to = tf_at(&spy_map, offset, bytes);
-	if (!to)
+	struct tf_site *site = add_site(area, s, key, cut || s->native->cut);
+	if (!site)
 		return;
-	memcpy(to, s->frames, bytes);
-	site->frames = offset;
-	site->frame_count = s->count;
-	site->call = s->record->call;
-	site->cut = cut || s->native->cut;
 	memcpy(site->thread, who.name, sizeof(site->thread));
 	site->range = who.range;
-	s->site = area->sites.count + 1;
 	tf_publish(&area->sites);
-	put(site_places, key, s->site);
 }
 
 /* In a quiet section, on a stack of ours. */
@@ -216,7 +232,116 @@ site_slow(struct tf_record *r, const struct native_stack *native)
 	return s.site;
 }
 
+/* ---- where the thread is that works are given for ---- */
+
+struct look {
+	struct tf_record *record;
+	uint32_t site; /* of its call */
+};
+
+struct giver { /* its stack, as it was at one moment */
+	struct stack stack;
+	struct keying keying;
+	struct python_frame frames[PYTHON_FRAMES_MOST];
+	uint32_t count;
+};
+
+static bool take_frame(void *context, const struct python_frame *frame)
+{
+	struct giver *g = context;
+
+	g->frames[g->count++] = *frame;
+	return add_frame(&g->keying, frame);
+}
+
+/* The row of its stack, made if need be; 0: there is none. Under the shim's lock. */
+static uint32_t giver_site(struct tf_sites *area, struct giver *g)
+{
+	bool cut;
+
+	if (!python_walk_giver(PYTHON_FRAMES_MOST, take_frame, g, &cut) || !g->count)
+		return 0;
+	uint64_t key = g->keying.key | 1;
+	uint32_t known = find(site_places, key);
+	if (known)
+		return known;
+	g->stack.whole = true;
+	for (uint32_t i = 0; g->stack.whole && i < g->count; i++)
+		g->stack.whole = keep_frame(&g->stack, &g->frames[i]);
+	if (add_site(area, &g->stack, key, cut))
+		tf_publish(&area->sites);
+	return g->stack.site;
+}
+
+static void vote(struct tf_site *of, uint32_t giver)
+{
+	of->answers++;
+	if (of->giver == giver) {
+		of->majority++;
+	} else if (of->majority) {
+		of->majority--;
+	} else {
+		of->giver = giver;
+		of->majority = 1;
+	}
+}
+
+/* In a quiet section, on a stack of ours. */
+static void look_at_giver(void *p)
+{
+	const struct look *l = p;
+	struct giver g;
+
+	g.stack.record = l->record;
+	g.stack.count = g.stack.site = g.count = 0;
+	g.keying = (struct keying){.key = GIVER_KEY};
+	spy_lock();
+	struct tf_sites *area = sites_area();
+	struct tf_site *of =
+	        area ? tf_entry(&spy_map, &area->sites, l->site - 1, sizeof(*of)) : NULL;
+	uint32_t site = of ? giver_site(area, &g) : 0;
+	if (site)
+		vote(of, site);
+	spy_unlock();
+}
+
+static bool may_make(const struct tf_sites *area, uint64_t now);
+
+/* The thread, which runs no Python, makes a call of this site. */
+static void __attribute__((cold, noinline)) meanwhile(struct tf_record *r, uint32_t site)
+{
+	struct tf_sites *area = sites_area();
+	struct tf_site *of = area ? tf_entry(&spy_map, &area->sites, site - 1, sizeof(*of)) : NULL;
+	uint64_t start = spy_clock();
+
+	/* Relaxed: about. */
+	uint32_t looks = of ? __atomic_fetch_add(&of->looks, 1, __ATOMIC_RELAXED) : UINT32_MAX;
+	if (!of || (looks >= LOOKS_FIRST && looks % LOOKS_EACH))
+		return;
+	struct floating_point theirs = floating_point_begin();
+	bool may = may_make(area, start);
+	floating_point_end(&theirs);
+	if (!may)
+		return;
+	struct look l = {r, site};
+	spy_do_own(look_at_giver, &l);
+	__atomic_fetch_add(&new_ticks, spy_clock() - start, __ATOMIC_RELAXED);
+}
+
 /* ---- a call ---- */
+
+static bool gives_work(const struct tf_record *r)
+{
+	switch (spy_call_rows[r->call].cls) {
+	case SPY_CLASS_LAUNCH:
+	case SPY_CLASS_GRAPH_LAUNCH:
+	case SPY_CLASS_COPY:
+	case SPY_CLASS_SET:
+		return true;
+	default:
+		return false;
+	}
+}
 
 static bool is_wanted(const struct tf_record *r)
 {
@@ -286,6 +411,10 @@ uint64_t sites_call(struct tf_record *r, struct spy_caller caller)
 		site = site_of_new(r, &native);
 	if (likely(site))
 		tf_set_site(r, site);
+	if (!who.name[0] && gives_work(r))
+		python_gives();
+	else if (site && who.name[0])
+		meanwhile(r, site);
 	uint64_t ticks = spy_clock() - r->end;
 	spy_count(&th->site_ticks, ticks);
 	errno = saved;

@@ -400,6 +400,8 @@ def test_json_keys_that_are_documented_are_printed(printed):
     printed['baseline.ranges[]'] |= printed['baseline.per_step'] # those of zero are left out
     for place in 'since', 'until': # by chance here: test_sites_findings.py has them
         printed.setdefault(f'findings[].site.{place}', printed['sites[].after'])
+    for place in 'sites', 'findings[].site': # test_sites_meanwhile.py has it
+        printed.setdefault(f'{place}[].meanwhile' if place == 'sites' else f'{place}.meanwhile', printed['sites[].after'])
     assert {p: sorted(k - printed.get(p, set())) for p, k in documented().items() if k - printed.get(p, set())} == {}
 
 

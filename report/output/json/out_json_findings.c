@@ -19,6 +19,7 @@ json_t *out_json_place(const struct finding *f)
 	json_put(o, "thread", json_text(f->site->thread));
 	json_put(o, "range", json_text(f->site->range));
 	json_put(o, "after", out_json_line(f->site->after));
+	json_put(o, "meanwhile", out_json_line(f->site->meanwhile));
 	json_put(o, "ahead", json_boolean(f->ahead));
 	json_put(o, "since", out_json_line(f->since));
 	json_put(o, "until", out_json_line(f->until));

@@ -56,6 +56,7 @@ json_t *out_json_sites(const struct model *m, size_t limit)
 		json_put(o, "called_from", json_text(from));
 		free(from);
 		json_put(o, "after", out_json_line(s->after));
+		json_put(o, "meanwhile", out_json_line(s->meanwhile));
 		json_put(o, "headline", s->frame_count ? json_count(s->head) : json_null());
 		for (size_t k = 0; k < s->frame_count; k++)
 			json_push(frames, frame(&s->frames[k]));

@@ -61,7 +61,16 @@ struct tf_site {         /* table `sites` */
 	char thread[16]; /* its name */
 	uint32_t range;  /* index + 1 of the NVTX range open on it; where it opens none, of one open
 	                    on another thread; 0 = none */
-	uint32_t reserved2[7];
+	/*
+	 * Of such a thread: where the thread of Python that gave the GPU its last work was at
+	 * meanwhile, as one that waits for a result is. Looked at now and then; the row that most
+	 * looks found, by majority vote. Rows that only stand for that have no calls.
+	 */
+	uint32_t looks;    /* that were to be made */
+	uint32_t answers;  /* that found a stack */
+	uint32_t giver;    /* index + 1 of the row with the stack; 0 = none */
+	uint32_t majority; /* its votes less those of others, since it has been the one */
+	uint32_t reserved2[3];
 };
 #define TF_SITES_MAX 65536u
 

@@ -52,6 +52,24 @@ static void test_threads_without_python(void **state)
 	assert_text(site_where(&site, true), "thread loader");
 }
 
+/* The line at which the program waits for it says more than the one before. */
+static void test_threads_that_are_waited_for(void **state)
+{
+	struct model_frame after = frame_of("step"), meanwhile = frame_of("read");
+	struct model_site site = {.thread = "python3", .after = &after, .meanwhile = &meanwhile};
+
+	meanwhile.line = 60;
+	assert_text(site_where(&site, true), "train.py:60 in read, by a library's thread");
+	assert_text(site_where(&site, false), "train.py:60, by a library's thread");
+	site.thread = "loader";
+	assert_text(site_where(&site, false), "train.py:60, thread loader");
+	site.thread = "pt_autograd_0";
+	assert_text(site_where(&site, false), "train.py:60, backward pass");
+	site.range = "step/backward";
+	assert_text(site_where(&site, false),
+	            "train.py:60, NVTX range step/backward, backward thread pt_autograd_0");
+}
+
 /* Work of the host's own lies between two lines, or ahead of one, of which the caller is told where
  * it is in the same file. */
 static void test_ahead(void **state)
@@ -98,6 +116,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_functions_within_functions),
+	        cmocka_unit_test(test_threads_that_are_waited_for),
 	        cmocka_unit_test(test_threads_without_python),
 	        cmocka_unit_test(test_ahead),
 	        cmocka_unit_test(test_calls),

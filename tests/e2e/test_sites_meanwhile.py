@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the program is while a thread that runs no Python makes a call for it, as JAX's read a result."""
+import pathlib
+import subprocess
+
+import pytest
+
+from call_sites import HERE, interpreters, python, run_python  # noqa: F401 (a fixture)
+from conftest import REPORTER, ROOT, report
+
+LIBRARY = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+#include "tests/e2e/programs/work.h"
+
+static sem_t asked, done;
+static int over;
+static CUdeviceptr memory;
+static void *pinned;
+static pthread_t thread;
+
+static void *reader(void *p)
+{
+	pthread_setname_np(pthread_self(), "reader");
+	CHECK(cuCtxSetCurrent(work_context));
+	for (;;) {
+		sem_wait(&asked);
+		if (over)
+			return NULL;
+		CHECK(cuMemcpyDtoHAsync(pinned, memory, 4, NULL));
+		CHECK(cuStreamSynchronize(NULL));
+		sem_post(&done);
+	}
+}
+void start(void)
+{
+	work_start();
+	CHECK(cuMemAlloc(&memory, 4096));
+	CHECK(cuMemAllocHost(&pinned, 4096));
+	sem_init(&asked, 0, 0);
+	sem_init(&done, 0, 0);
+	pthread_create(&thread, NULL, reader, NULL);
+}
+void launch(void)
+{
+	work_launches(2);
+}
+void ask(void)
+{
+	sem_post(&asked);
+}
+void answered(void)
+{
+	sem_wait(&done);
+}
+void read_result(void)
+{
+	ask();
+	answered();
+}
+void busy(void)
+{
+	struct timespec ms = {0, 1000000};
+	nanosleep(&ms, NULL);
+}
+void end(void)
+{
+	over = 1;
+	ask();
+	pthread_join(thread, NULL);
+}
+"""
+
+
+@pytest.fixture
+def library(compile_c):
+    return compile_c(LIBRARY, f'-I{ROOT}', '-lcuda', '-lpthread', shared=True, name='waits')
+
+
+def line_of(text):
+    lines = (HERE / 'waits.py').read_text().splitlines()
+    return next(i for i, line in enumerate(lines, 1) if text in line)
+
+
+def sites_of(python, tmp_path, *arguments, **variables):
+    run_python(python, tmp_path, 'waits.py', *arguments, CUDASPY_SITES='all', **variables)
+    recording, = tmp_path.glob('*.cudaspy')
+    return recording, {s['api']: s for s in report(recording)['sites'] if s['thread'] == 'reader'}
+
+
+def test_the_line_that_waits(python, tmp_path, library):
+    recording, sites = sites_of(python, tmp_path, library, 200)
+    for api in 'cuMemcpyDtoHAsync_v2', 'cuStreamSynchronize':
+        line = sites[api]['meanwhile']
+        assert (pathlib.Path(line['file']).name, line['function'], line['line']) == ('waits.py', 'read', line_of('read_result')), api
+    assert sites['cuMemcpyDtoHAsync_v2']['after']['line'] == line_of('launch()')
+    text = subprocess.run([REPORTER, 'report', '--section', 'sites', recording], stdout=subprocess.PIPE, check=True,
+                          universal_newlines=True).stdout
+    assert f"waits.py:{line_of('read_result')} in read, thread reader" in ' '.join(text.split())
+    # Rows that only say where it was stand for no call.
+    assert sum(s['seen'] for s in report(recording)['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2') == 200
+
+
+def test_a_program_that_goes_on(tmp_path, library):
+    """At another line each time: none is told."""
+    python = interpreters().get('3.11') or next(iter(interpreters().values()))
+    _, sites = sites_of(python, tmp_path, library, 200, 1)
+    assert sites['cuMemcpyDtoHAsync_v2']['meanwhile'] is None
+    assert sites['cuMemcpyDtoHAsync_v2']['seen'] == 200
