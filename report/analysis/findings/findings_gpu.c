@@ -135,6 +135,22 @@ static double blocks_of(const struct model_shape *s)
 	return (double)s->grid[0] * s->grid[1] * s->grid[2];
 }
 
+/* Products of matrices and convolutions of NVIDIA's libraries and CUTLASS, and attention: few warps
+ * that hold much in registers are how these are made, and no block size of the program's is in
+ * them. */
+static bool is_made_so(const char *kernel)
+{
+	static const char *const parts[] = {
+	        "xmma_",     "cutlass",   "cublas",        "cudnn",         "nvjet_",
+	        "flash_fwd", "flash_bwd", "fmha_",         "volta_",        "turing_",
+	        "ampere_",   "hopper_",   "gemvx::kernel", "gemv2T_kernel", "gemv2N_kernel"};
+
+	for (size_t i = 0; kernel && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strstr(kernel, parts[i]))
+			return true;
+	return false;
+}
+
 bool detect_low_occupancy(const struct finding_context *s, struct finding *f)
 {
 	const struct model_kernel *worst = NULL;
@@ -143,7 +159,8 @@ bool detect_low_occupancy(const struct finding_context *s, struct finding *f)
 
 	for (size_t i = 0; i < s->m->kernel_count; i++) {
 		const struct model_kernel *k = &s->m->kernels[i];
-		if (!k->most.launches || !(shape_occupancy(&k->most) < OCCUPANCY_LOW) ||
+		if (is_made_so(k->name) || !k->most.launches ||
+		    !(shape_occupancy(&k->most) < OCCUPANCY_LOW) ||
 		    blocks_of(&k->most) < GRID_LEAST || !(share_of(s, k) >= most))
 			continue;
 		worst = k;

@@ -116,6 +116,11 @@ static void test_low_occupancy(void **state)
 	k[0].most = small_blocks();
 	k[0].gpu.total = 50 * MS; /* it matters little */
 	run_has_not(&r, "low-occupancy");
+	k[0].gpu.total = 500 * MS;
+	k[0].name = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n__5x_cublas"; /* made so by a library */
+	run_has_not(&r, "low-occupancy");
+	k[0].name = "my_gemm"; /* the program's own */
+	run_has(&r, "low-occupancy", 0.5, "my_gemm runs for ");
 	run_end(&r);
 }
 
