@@ -263,7 +263,8 @@ static const struct row rows[] = {
                    "them with cudaGraphLaunch; or fuse or batch them",
                    "CUDA graphs; fuse or batch the kernels"},
           [FRAMEWORK_PYTORCH] =
-                  {"torch.compile(mode=\"reduce-overhead\"), "
+                  {"torch.compile(mode=\"reduce-overhead\"), which makes no graph of what "
+                   "changes its inputs in place; "
                    "torch.cuda.make_graphed_callables or torch.cuda.graph around the whole "
                    "step (optimizer with capturable=True); fused optimizers (fused=True), "
                    "larger batches",
