@@ -20,10 +20,11 @@
 #define STEPS_MOST 100000u /* of a reader that lost its way: then it looks again */
 #define TRIES      64      /* of a reader; then it takes the lock */
 #define SWEEP      4u      /* nodes looked at for each that is added, while there are too many */
-#define FEW        1024u   /* nodes that are never too many */
+#define FEW        16384u  /* nodes that are never too many: a megabyte */
 
-/* A node's word: how much of it is memory now (0 = none), and how often a writer changed it. */
-#define BYTES_BITS 48
+/* A node's word: how much of it is memory now (0 = none; up to 16 TiB), and how often a writer
+ * changed it: who is away for a million changes of one node may take it for another. */
+#define BYTES_BITS 44
 #define BYTES_MOST ((1ull << BYTES_BITS) - 1)
 
 struct node {
@@ -108,9 +109,9 @@ static struct node *make_node(void)
 		arena = p;
 		arena_left = ARENA;
 	}
+	arena_left -= bytes; /* first: a forked child may be left in between */
 	n = (struct node *)arena;
 	arena += bytes;
-	arena_left -= bytes;
 	n->levels = levels;
 	return n;
 }
@@ -118,7 +119,8 @@ static struct node *make_node(void)
 static void write_begin(void)
 {
 	spy_lock();
-	__atomic_store_n(&sequence, sequence + 1, __ATOMIC_RELAXED);
+	/* It is odd already in a child of such a moment. */
+	__atomic_store_n(&sequence, (sequence + 1) | 1, __ATOMIC_RELAXED);
 	/* Release: nobody sees a change before the odd number. Pairs with the reader's second look.
 	 */
 	__atomic_thread_fence(__ATOMIC_RELEASE);
@@ -160,26 +162,46 @@ static inline __attribute__((always_inline)) struct node *seek(uint64_t address,
 	return exact && start_of(exact) == address ? exact : at;
 }
 
-/* Takes it out of the list, whose word is changed already. */
-static void unlink_node(struct node *n)
+static void keep_spare(struct node *n)
 {
-	struct node *before[LEVELS];
-
-	seek(n->start, before);
-	for (uint32_t level = 0; level < n->levels; level++)
-		if (before[level]->next[level] == n)
-			__atomic_store_n(&before[level]->next[level], n->next[level],
-			                 __ATOMIC_RELEASE);
 	__atomic_store_n(&n->next[0], spare[n->levels], __ATOMIC_RELAXED);
 	spare[n->levels] = n;
 	nodes--;
 }
 
-static void forget(struct node *n)
+/* From here on it is nobody's: who saw it before cannot change it. */
+static void disown(struct node *n)
 {
 	for (uint64_t word = load_word(n); !change_word(n, word, word_changed(word, 0));)
 		word = load_word(n);
-	unlink_node(n);
+}
+
+/* Takes those out that start before `end`, from the one behind before[0] on. Level by level from
+ * the top: at each moment it is a list, which a forked child may be left with. */
+static void unlink_until(struct node **before, uint64_t end)
+{
+	struct node *n, *first_out = before[0]->next[0], *next;
+
+	for (n = first_out; n && n->start < end; n = n->next[0])
+		disown(n);
+	struct node *behind = n;
+	for (int level = levels_used - 1; level >= 0; level--) {
+		for (n = before[level]->next[level]; n && n->start < end; n = n->next[level])
+			;
+		__atomic_store_n(&before[level]->next[level], n, __ATOMIC_RELEASE);
+	}
+	for (n = first_out; n != behind; n = next) {
+		next = n->next[0];
+		keep_spare(n);
+	}
+}
+
+static void forget(struct node *n)
+{
+	struct node *before[LEVELS];
+
+	seek(n->start, before);
+	unlink_until(before, n->start + 1);
 }
 
 /* A new range begins within what n may come to hold: it holds less from now on, or is gone where it
@@ -213,7 +235,7 @@ static void sweep(void)
 		swept = n->start;
 		uint64_t word = load_word(n);
 		if (!bytes_of(word) && change_word(n, word, word_changed(word, 0)))
-			unlink_node(n);
+			forget(n);
 	}
 }
 
@@ -226,14 +248,13 @@ static bool insert(const struct memory_range *range)
 	else if (n != first() && n->reach > range->start)
 		cut(n, range->start);
 	seek(range->start, before);
-	while ((n = before[0]->next[0]) && n->start < range->end)
-		forget(n);
+	unlink_until(before, range->end);
 	n = make_node();
 	if (!n)
 		return false;
 	if ((int)n->levels > levels_used)
 		__atomic_store_n(&levels_used, (int)n->levels, __ATOMIC_RELAXED);
-	seek(range->start, before);
+	seek(range->start, before); /* of the new levels too */
 	__atomic_store_n(&n->start, range->start, __ATOMIC_RELAXED);
 	__atomic_store_n(&n->reach, range->end, __ATOMIC_RELAXED);
 	__atomic_store_n(&n->context, range->context, __ATOMIC_RELAXED);
@@ -345,15 +366,17 @@ bool memory_map_remove(uint64_t address, struct memory_range *removed)
 	return true;
 }
 
+/* Its nodes stay: whoever is given the places again finds them. */
 void memory_map_drop_context(uint64_t context)
 {
 	if (!context)
 		return;
 	write_begin();
-	for (struct node *n = first()->next[0], *next; n; n = next) {
-		next = n->next[0];
-		if (n->context == context)
-			forget(n);
+	for (struct node *n = first()->next[0]; n; n = n->next[0]) {
+		uint64_t word = load_word(n);
+		while (n->context == context && bytes_of(word) &&
+		       !change_word(n, word, word_changed(word, 0)))
+			word = load_word(n);
 	}
 	write_end();
 }

@@ -336,6 +336,43 @@ static void test_ever_new_addresses(void **state)
 	assert_true(after.ru_maxrss - before.ru_maxrss < 4096); /* KiB; 130,000 else */
 }
 
+/* Working sets in turn, each forgotten before the next: their nodes stay. One range over all of
+ * them takes them out at once, and a context that goes leaves them to whoever comes back. */
+static void test_places_in_turn(void **state)
+{
+	enum { SETS = 4, EACH = 1000 };
+	struct memory_range gone;
+	uint32_t before = 0;
+
+	for (int round = 0; round < 3 * SETS; round++) {
+		for (uint64_t i = 0; i < EACH; i++) {
+			struct memory_range r =
+			        of_kind((1 + (uint64_t)(round % SETS) * EACH + i) << 20, 4096,
+			                SPY_MEM_DEVICE);
+			r.context = 7;
+			memory_map_add(&r);
+		}
+		if (round == SETS - 1)
+			before = stub_locks;
+		if (round % 2) {
+			memory_map_drop_context(7);
+			before += round >= SETS;
+		}
+		for (uint64_t i = 0; i < EACH; i++)
+			assert_int_equal(
+			        memory_map_remove((1 + (uint64_t)(round % SETS) * EACH + i) << 20,
+			                          &gone),
+			        round % 2 == 0);
+	}
+	assert_int_equal(stub_locks, before + 1); /* the drop right behind the mark */
+	struct memory_range all = of_kind(1 << 20, (uint64_t)SETS * EACH << 20, SPY_MEM_PINNED);
+	memory_map_add(&all);
+	for (uint64_t a = all.start; a < all.end; a += 999999)
+		assert_int_equal(memory_map_find(a), SPY_MEM_PINNED);
+	assert_true(memory_map_remove(all.start, &gone));
+	assert_memory_equal(&gone, &all, sizeof(gone));
+}
+
 /* ---- many threads ---- */
 
 #define UNITS 512 /* of a heap that they share, 4 KiB each */
@@ -476,6 +513,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_memory_that_comes_back, start, end),
 	        cmocka_unit_test_setup_teardown(test_within_what_was_there, start, end),
 	        cmocka_unit_test_setup_teardown(test_ever_new_addresses, start, end),
+	        cmocka_unit_test_setup_teardown(test_places_in_turn, start, end),
 	        cmocka_unit_test_setup_teardown(test_threads_that_allocate, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_a_handler, start, end),
 	};
