@@ -27,7 +27,7 @@ static double usual_time(const struct model_phase *p)
  * many times its time prepares it: data are read, sizes tried. It is not done again however long
  * the program runs, as the other is; a recording is seldom as long as the runs it stands for.
  */
-static bool prepares(const struct model_phase *first, const struct model_phase *later)
+bool phase_loop_prepares(const struct model_phase *first, const struct model_phase *later)
 {
 	return first->found && later->found && first->end <= later->start &&
 	       usual_time(first) <= PREPARES_MOST * usual_time(later) &&
@@ -46,7 +46,7 @@ static size_t longest_loop(const struct model *m, bool found, size_t range)
 		    (m->steps_from && (found || p->source != range)))
 			continue;
 		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]) ||
-		    prepares(&of->rows[best], p))
+		    phase_loop_prepares(&of->rows[best], p))
 			best = i;
 	}
 	return best;

@@ -39,5 +39,7 @@ void phase_loops_free(struct phase_candidates *c);
 /* Of the phases that are filled, the loop to judge; PHASE_NONE = the whole run:
  * model_phase_judged.c. */
 size_t phase_loops_judged(const struct model *m, size_t range);
+/* Whether a loop prepares a later one: data are read, sizes tried. */
+bool phase_loop_prepares(const struct model_phase *first, const struct model_phase *later);
 
 #endif

@@ -343,6 +343,11 @@ void model_finish_phases(struct model *m)
 		to->between += between_phases(m, (uint32_t)i) / (double)m->process_count;
 	if (work >= WORK_LEAST * all)
 		to->main = phase_loops_judged(m, range);
+	for (size_t i = 0; to->main != PHASE_NONE && i < to->count; i++) {
+		const struct model_phase *judged = &to->rows[to->main];
+		if (to->rows[i].kind == PHASE_LOOP && phase_loop_prepares(&to->rows[i], judged))
+			to->rows[i].prepares = judged->number;
+	}
 }
 
 size_t model_phase_find(const struct model *m, unsigned number)

@@ -113,6 +113,7 @@ static json_t *row(const struct model *m, const struct analysis *a, size_t i)
 
 	json_put(o, "kind", json_text(model_phase_names[p->kind]));
 	json_put(o, "number", loop ? json_count(p->number) : json_null());
+	json_put(o, "prepares", p->prepares ? json_count(p->prepares) : json_null());
 	json_put(o, "start_ns", json_ns(p->start));
 	json_put(o, "end_ns", json_ns(p->end));
 	json_put(o, "time_ns", json_ns(p->time));

@@ -125,7 +125,12 @@ static void row(struct text_layout_table *t, const struct model *m, const struct
 		out_page_count(t, p->steps);
 		out_page_time(t, summary_step_judged(a, p)); /* as it is told above */
 		out_page_percent(t, a->phases[i].busy, 1);
-		table_cell(t, "loop %u%s: %s", p->number, i == a->phase ? "*" : "", verdict);
+		if (p->prepares && i != a->phase)
+			table_cell(t, "loop %u, prepares loop %u: %s", p->number, p->prepares,
+			           verdict_names[a->phases[i].cls]);
+		else
+			table_cell(t, "loop %u%s: %s", p->number, i == a->phase ? "*" : "",
+			           verdict);
 	} else {
 		table_cell(t, "-");
 		table_cell(t, "-");

@@ -383,6 +383,8 @@ static void test_a_loop_that_prepares(void **state)
 		l->work.launches = cases[i].events * (double)l->steps;
 		finish(&r);
 		assert_int_equal(r.m.phases.main, cases[i].main);
+		assert_int_equal(r.m.phases.rows[1].prepares, cases[i].main == 2 ? 2 : 0);
+		assert_int_equal(r.m.phases.rows[2].prepares, 0);
 		end(&r);
 	}
 }
