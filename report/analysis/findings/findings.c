@@ -113,8 +113,8 @@ static const struct known {
          "Making graphs takes the host longer than launching them", WHATIF_NO_ALLOC, VERDICT_ALLOC,
          LINE(GRAPH_CALLS, BY_API, ALL_OF_THEM)},
         {"graph-nodes-changed", detect_graph_nodes_changed,
-         "Nodes of graphs are given other parameters before each launch", WHATIF_KEPT,
-         VERDICT_CLASSES, LINE(GRAPH_CALLS, BY_API, ALL_OF_THEM)},
+         "Nodes of graphs are given other parameters again and again", WHATIF_KEPT, VERDICT_CLASSES,
+         LINE(GRAPH_CALLS, BY_API, ALL_OF_THEM)},
         {"environment", detect_environment, "Something outside the program holds it up", WHATIFS,
          VERDICT_CLASSES, NO_LINE},
 };

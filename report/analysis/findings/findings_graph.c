@@ -11,8 +11,8 @@
 #define MADE_LATE  3u
 /* Launches of a graph that was made or updated: below this each is made for one launch. */
 #define ONCE 1.5
-/* Between the change of a node and the thread's next call: what goes on so long is finding out what
- * the next node is to be. */
+/* Between the change of a node and the thread's next one: what goes on so long is finding out what
+ * that is to be. */
 #define CHANGE_PAUSE 50e3
 
 struct call_log_making {
@@ -97,27 +97,33 @@ bool detect_graph_instantiation_dominates(const struct finding_context *s, struc
 }
 
 struct node_changes {
-	uint64_t nodes, late, launches;
-	double ns; /* from a change to the thread's next call */
+	uint64_t nodes, late, launches, behind; /* launches; of these, behind changes */
+	double ns;                              /* in changes, and from one to the next */
 };
 
 static struct node_changes node_changes(const struct finding_context *s)
 {
 	struct node_changes c = {0};
 	const struct call_event **last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last));
+	bool changed = false; /* since the last launch of a graph */
 
 	for (size_t i = 0; i < s->count; i++) {
 		const struct call_event *a = &s->call_events[i], *before = last[a->thread];
-		bool change = a->role == CUDA_ROLE_GRAPH_CHANGED && !a->result;
-		if (before)
-			c.ns += fmin(a->start - before->start,
-			             call_event_ns(before) + CHANGE_PAUSE);
+		bool change = a->role == CUDA_ROLE_GRAPH_CHANGED && !a->result,
+		     launch = a->kind == TF_WORK_GRAPH && !a->result;
+		if (change)
+			c.ns += call_event_ns(a);
+		if (change && before)
+			c.ns += fmin(fmax(0, a->start - before->end - a->ours), CHANGE_PAUSE);
 		c.nodes += change;
 		c.late += change && call_event_late(s, a);
-		c.launches += a->kind == TF_WORK_GRAPH && !a->result;
+		c.launches += launch;
+		c.behind += launch && changed;
+		changed = (changed && !launch) || change;
 		last[a->thread] = change ? a : NULL;
 	}
 	free(last);
+	c.ns = fmin(c.ns, s->held);
 	return c;
 }
 
@@ -128,15 +134,14 @@ bool detect_graph_nodes_changed(const struct finding_context *s, struct finding 
 	char each[UNIT_BYTES], nodes[UNIT_BYTES], share[UNIT_BYTES], span[SPAN_BYTES];
 	struct node_changes c = node_changes(s);
 
-	if (c.nodes < MADE_LEAST || c.late < MADE_LATE || !c.launches || !(s->held > 0))
+	if (c.behind < MADE_LEAST || c.late < MADE_LATE || !(s->held > 0))
 		return false;
-	char *text = alloc_format("Before %llu graph launches%s %llu of their nodes were given "
-	                          "other parameters, %s a "
-	                          "launch. That takes the host %s a launch, %s %% of its %s.",
-	                          (unsigned long long)c.launches, steady_span(s, span),
-	                          (unsigned long long)c.nodes,
-	                          unit_count(nodes, (double)c.nodes / (double)c.launches),
-	                          unit_time_apart(each, c.ns / (double)c.launches),
-	                          unit_percent(share, c.ns, s->held), steady_whose(s));
+	char *text = alloc_format(
+	        "%llu of %llu graph launches%s came behind changes of nodes' parameters, %s each "
+	        "time. These take the host %s each time, %s %% of its %s.",
+	        (unsigned long long)c.behind, (unsigned long long)c.launches, steady_span(s, span),
+	        unit_count(nodes, (double)c.nodes / (double)c.behind),
+	        unit_time_apart(each, c.ns / (double)c.behind), unit_percent(share, c.ns, s->held),
+	        steady_whose(s));
 	return finding_tell(f, steady_stake(finding_share(s, c.ns), steady_busy(s)), text);
 }

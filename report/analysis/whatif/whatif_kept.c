@@ -10,55 +10,61 @@
 #include <stdlib.h>
 
 #include "report/analysis/whatif/whatif_change.h"
-#include "report/base/alloc.h"
 
 /* Host time before a change, ns: what finds out that, and how, a node has to change. More of it is
- * work of the program's own. */
+ * work of the program's own. Behind the last one the launch follows, or anything else. */
 #define BEFORE_NEXT  50e3
 #define BEFORE_FIRST 200e3
 
 static bool is_change(const struct call_event *e)
 {
-	return e->role == CUDA_ROLE_GRAPH_CHANGED;
+	return e->role == CUDA_ROLE_GRAPH_CHANGED && !e->result;
 }
 
 /* What goes of the time from call i to the thread's next one. */
 static double between(const struct whatif_change *c, const struct replay *r, uint32_t i)
 {
 	uint32_t next = r->next[i];
-	bool change = is_change(&r->given[i]), first = !change && is_change(&r->given[next]);
-	double most = change && c->hope != HOPE_LEAST ? BEFORE_NEXT
-	              : first && c->hope == HOPE_MOST ? BEFORE_FIRST
-	                                              : 0;
 
-	return fmin(fmax(0, r->given[next].start - r->given[i].end), most);
+	if (next == CALL_LOG_NONE || c->hope == HOPE_LEAST)
+		return 0;
+	bool change = is_change(&r->given[i]), more = is_change(&r->given[next]);
+	double most = change && (more || c->hope == HOPE_MOST)  ? BEFORE_NEXT
+	              : !change && more && c->hope == HOPE_MOST ? BEFORE_FIRST
+	                                                        : 0,
+	       apart = r->given[next].start - r->given[i].end - r->given[next].ours;
+	return fmin(fmax(0, apart), most);
 }
 
 /* A call that follows one of another thread, as the first work after a result was read there, has
- * all since then in its gap: what goes of its own thread's calls ahead of it as well. */
+ * all since then in its gap: also the changes of its own thread ahead of it, that came behind. */
+static double ahead(const struct whatif_change *c, const struct replay *r, const uint32_t *last,
+                    uint32_t i)
+{
+	double since = r->given[r->call_events[i].before].end, goes = 0;
+
+	for (uint32_t k = last[i]; k != CALL_LOG_NONE && r->given[k].start >= since; k = last[k]) {
+		if (!is_change(&r->given[k]))
+			return goes + between(c, r, k);
+		goes += r->call_events[k].own + between(c, r, k);
+	}
+	return goes;
+}
+
 void change_kept(struct whatif_change *c, const struct replay *r, struct replay_act *call_events)
 {
-	double *gone = alloc_zeroed(r->call_log->thread_count + 1, sizeof(*gone));
+	uint32_t *last = whatif_find_last(r);
 
 	for (uint32_t i = 0; i < r->count; i++) {
 		struct replay_act *a = &call_events[i];
-		double *ahead = &gone[r->given[i].thread];
-		if (a->before != CALL_LOG_NONE)
-			a->gap -= fmin(a->gap, *ahead);
+		double goes = a->before != CALL_LOG_NONE ? ahead(c, r, last, i)
+		              : last[i] != CALL_LOG_NONE ? between(c, r, last[i])
+		                                         : 0;
+		a->gap -= fmin(a->gap, goes);
 		if (is_change(&r->given[i])) {
-			*ahead += a->own;
 			a->own = 0;
 			c->changed++;
-		} else {
-			*ahead = 0;
 		}
-		if (r->next[i] == CALL_LOG_NONE)
-			continue;
-		struct replay_act *next = &call_events[r->next[i]];
-		double goes = between(c, r, i);
-		*ahead += goes;
-		if (next->before == CALL_LOG_NONE)
-			next->gap -= fmin(next->gap, goes);
 	}
-	free(gone);
+	free(last);
 }

@@ -32,23 +32,35 @@ static void start(struct graphs *g)
 	g->launch = made_call(made, "cuGraphLaunch", SPY_CLASS_GRAPH_LAUNCH, SPY_LEVEL_DRIVER);
 }
 
-/* Changes all nodes, as XLA does, and launches the graph, which takes the GPU so many us. */
-static void step(struct graphs *g, double us)
+static void change_nodes(struct graphs *g, int changes)
 {
 	struct play *p = &g->p;
-	struct tf_record r;
 
 	p->who = 0;
-	for (int i = 0; i < CHANGES; i++) {
-		r = play_call(p, g->change, CHANGE);
+	for (int i = 0; i < changes; i++) {
+		struct tf_record r = play_call(p, g->change, CHANGE);
 		play_returns(p, &r);
 		p->host += BETWEEN;
 	}
-	r = play_call(p, g->launch, 5);
+}
+
+/* The graph takes the GPU so many us. */
+static void launch(struct graphs *g, double us)
+{
+	struct play *p = &g->p;
+	struct tf_record r = play_call(p, g->launch, 5);
+
 	r.graph.graph = g->number;
 	r.graph.handle = 0x5000;
 	play_returns(p, &r);
 	p->tail = fmax(p->host + 1.8, p->tail + 0.75) + us;
+}
+
+/* Changes all nodes, as XLA does, and launches the graph. */
+static void step(struct graphs *g, double us)
+{
+	change_nodes(g, CHANGES);
+	launch(g, us);
 }
 
 static struct whatif_result ask(struct graphs *g, double us)
@@ -82,7 +94,8 @@ static double found(const struct model *m)
 static void test_before_each_launch(void **state)
 {
 	struct graphs g;
-	double all = (STEPS - 1) * CHANGES * (CHANGE + BETWEEN) * 1e3,
+	/* Behind the last change of a step the launch follows: that stays. */
+	double all = (STEPS - 1) * (CHANGES * CHANGE + (CHANGES - 1) * BETWEEN) * 1e3,
 	       calls = (STEPS - 1) * CHANGES * CHANGE * 1e3;
 
 	(void)state;
@@ -135,12 +148,53 @@ static void test_while_the_gpu_works(void **state)
 	play_ends(&g.p, &g.m);
 }
 
+/* What the program does between a change and what follows that is no change is its own work. */
+static void test_work_behind_a_change(void **state)
+{
+	struct graphs g;
+
+	(void)state;
+	start(&g);
+	for (int i = 0; i < STEPS; i++) {
+		change_nodes(&g, 1);
+		g.p.host += 45;
+		launch(&g, 50);
+		play_sync(&g.p);
+	}
+	struct whatif_result r = ask(&g, 50);
+	assert_near(r.saved, (STEPS - 1) * CHANGE * 1e3, 0.05);
+	assert_true(r.speedup < 1.02);
+	play_ends(&g.p, &g.m);
+}
+
+/* Changes ahead of the read that the launch follows do not lie in what is behind it. */
+static void test_ahead_of_a_read(void **state)
+{
+	struct graphs g;
+
+	(void)state;
+	start(&g);
+	struct play_xla xla = play_xla(&g.p);
+	for (int i = 0; i < STEPS; i++) {
+		change_nodes(&g, CHANGES);
+		g.p.host = fmax(g.p.host, g.p.tail + 10);
+		play_read(&g.p, &xla, 4, 2);
+		g.p.host += 250;
+		g.p.who = 0;
+		launch(&g, 100);
+	}
+	assert_true(ask(&g, 100).saved <= 1.02 * STEPS * CHANGES * (CHANGE + BETWEEN) * 1e3);
+	play_ends(&g.p, &g.m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_before_each_launch),
 	        cmocka_unit_test(test_behind_a_read),
 	        cmocka_unit_test(test_while_the_gpu_works),
+	        cmocka_unit_test(test_work_behind_a_change),
+	        cmocka_unit_test(test_ahead_of_a_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
