@@ -269,9 +269,11 @@ static const struct model_frame *meanwhile_of(struct part *s, const struct tf_si
 	struct model_frame *line = NULL;
 
 	if (!row || row->calls || t->answers < ANSWERS_LEAST || t->majority > t->answers ||
-	    (double)t->majority < MAJORITY * (double)t->answers)
+	    (double)t->majority <= MAJORITY * (double)t->answers)
 		return NULL;
+	uint32_t frames = s->frames; /* of its stack one is kept */
 	read_frames(s, row, &at);
+	s->frames = frames;
 	at.head = sites_head(&at);
 	if (at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
 	    at.frames[at.head].line) {

@@ -166,6 +166,9 @@ uint32_t sites_merge(struct model *m, struct model_site *s)
 	CLAMP_ADD(have->bytes, s->bytes);
 	CLAMP_ADD(have->pageable_bytes, s->pageable_bytes);
 	CLAMP_ADD(have->samples, s->samples);
+	/* Of several processes the one that most calls are of. */
+	if (s->meanwhile && s->seen > have->seen - s->seen)
+		have->meanwhile = s->meanwhile;
 	have->whole &= s->whole;
 	have->estimated |= s->estimated;
 	have->calls += s->calls;

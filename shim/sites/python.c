@@ -2,6 +2,7 @@
 #include "shim/sites/python_internal.h"
 
 #include <string.h>
+#include "shim/base/clock.h"
 #include "shim/base/gate.h"
 #include "shim/record/span.h"
 #include "shim/sites/peek.h"
@@ -9,9 +10,10 @@
 
 #define OWNED_BY_GENERATOR 1 /* of a frame */
 #define OWNED_BY_C         3 /* frames from here on are the interpreter's own, without code of Python */
-#define LINKS_MOST         512 /* frames looked at, those of the interpreter too */
-#define CHECK_FRAMES       8   /* of the first stack */
-#define THREAD_BYTES       200 /* as much of a thread's state as is read */
+#define LINKS_MOST         512         /* frames looked at, those of the interpreter too */
+#define CHECK_FRAMES       8           /* of the first stack */
+#define THREAD_BYTES       200         /* as much of a thread's state as is read */
+#define ALONE_NS           1000000000u /* since another thread of Python gave work */
 
 struct python_here python_here;
 
@@ -38,12 +40,18 @@ uint32_t python_version(void)
 	return python_here.symbols.version;
 }
 
-static uintptr_t giver; /* the state of the thread that gave work last; 0 = none has; relaxed */
+/* The thread that gave work last. Relaxed; who reads it looks at all of it again. */
+static struct {
+	uintptr_t state; /* 0 = none has */
+	const struct tf_thread *thread;
+	uint64_t tid;
+	uint64_t since; /* ticks: when it took over from another one; 0 = it has been the first */
+} giver;
 
 void python_after_fork(void)
 {
 	python_here.pid = sys_getpid();
-	giver = 0;
+	giver.state = 0;
 }
 
 /* ---- one frame after the other ---- */
@@ -237,27 +245,51 @@ bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut)
 
 void python_gives(void)
 {
-	uintptr_t state = python_state() == TF_PYTHON_READ ? thread_state(&python_here.layout) : 0;
+	uintptr_t state = python_state() == TF_PYTHON_READ ? thread_state(&python_here.layout) : 0,
+	          was = __atomic_load_n(&giver.state, __ATOMIC_RELAXED);
+	const struct tf_thread *thread = spy_tls.thread;
 
-	if (state && state != __atomic_load_n(&giver, __ATOMIC_RELAXED))
-		__atomic_store_n(&giver, state, __ATOMIC_RELAXED);
+	if (!state ||
+	    (state == was && __atomic_load_n(&giver.tid, __ATOMIC_RELAXED) == thread->tid))
+		return;
+	__atomic_store_n(&giver.state, 0, __ATOMIC_RELAXED); /* who walks gives up */
+	__atomic_store_n(&giver.since, was ? spy_clock() : 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&giver.thread, thread, __ATOMIC_RELAXED);
+	__atomic_store_n(&giver.tid, thread->tid, __ATOMIC_RELAXED);
+	/* Release: pairs with giver_now(). */
+	__atomic_store_n(&giver.state, state, __ATOMIC_RELEASE);
+}
+
+/* The state of the one thread that has given work for a while, and lives; else 0: of two it is not
+ * known for which another thread works. */
+static uintptr_t giver_now(void)
+{
+	uintptr_t state = __atomic_load_n(&giver.state, __ATOMIC_ACQUIRE);
+	const struct tf_thread *thread = __atomic_load_n(&giver.thread, __ATOMIC_RELAXED);
+	uint64_t since = __atomic_load_n(&giver.since, __ATOMIC_RELAXED), now = spy_clock();
+
+	if (!state || __atomic_load_n(&thread->death, __ATOMIC_RELAXED) ||
+	    __atomic_load_n(&thread->tid, __ATOMIC_RELAXED) !=
+	            __atomic_load_n(&giver.tid, __ATOMIC_RELAXED))
+		return 0;
+	return !since || (now > since && clock_ns_of(now - since) > ALONE_NS) ? state : 0;
 }
 
 bool python_walk_giver(unsigned most, python_tell *tell, void *context, bool *cut)
 {
 	struct walk w = {.l = &python_here.layout};
-	uintptr_t state = __atomic_load_n(&giver, __ATOMIC_RELAXED);
 
 	*cut = false;
-	if (python_state() != TF_PYTHON_READ || !state ||
+	if (python_state() != TF_PYTHON_READ ||
 	    *(void *const volatile *)(python_here.symbols.runtime + w.l->finalizing))
 		return false;
-	w.snapshot = snapshot_take(python_here.pid, state);
+	uintptr_t state = giver_now();
+	w.snapshot = state ? snapshot_take(python_here.pid, state) : NULL;
 	if (!w.snapshot)
 		return false;
 	bool whole = walk_frames(&w, state, most, tell, context, cut);
 	snapshot_give(w.snapshot);
-	return whole;
+	return whole && giver_now() == state;
 }
 
 /* ---- the first stack ---- */

@@ -46,7 +46,8 @@ bool python_walk(unsigned most, python_tell *tell, void *context, bool *cut);
 /*
  * The calling thread gives the GPU work: where it is, another one that runs no Python may ask,
  * which works for it. Its frames may change while they are read, by the kernel: what is found is
- * code of Python's all the same. False: it could not all be read, or there is no such thread.
+ * code of Python's all the same. False: it could not all be read, there is no such thread, or
+ * another one of Python gave work within the last second.
  */
 void python_gives(void);
 bool python_walk_giver(unsigned most, python_tell *tell, void *context, bool *cut);

@@ -20,9 +20,10 @@
 #define KNOWN_NS 1000000000u
 
 /* Calls of a site of a thread without Python at which it is looked where the one is that it works
- * for: the first ones, and then each so many. */
+ * for: the first ones, and then one of so many. */
 #define LOOKS_FIRST 16u
 #define LOOKS_EACH  64u
+#define GIVERS_MOST 1024u /* rows for stacks of the thread that is looked at */
 #define GIVER_KEY   0x61c8864680b583ebu
 
 #define FRAMES_MOST (PYTHON_FRAMES_MOST + NATIVE_MOST)
@@ -41,6 +42,8 @@ static struct places *site_places, *code_places; /* made once; emptied in a fork
 static bool wants_scan;                          /* an address was met that no object has */
 static bool least_known;                         /* that is, well */
 static uint64_t new_ticks;                       /* that new stacks took so far */
+static uint32_t site_calls[TF_SITES_MAX]; /* of threads without Python, by site; relaxed: about */
+static uint32_t givers;                   /* rows made; under the shim's lock */
 
 struct tf_sites *sites_area(void)
 {
@@ -164,8 +167,8 @@ static bool keep_frame(void *context, const struct python_frame *frame)
 	return code >= 0;
 }
 
-/* A row for the stack, with its place in the table. Under the shim's lock. */
-static struct tf_site *add_site(struct tf_sites *area, struct stack *s, uint64_t key, bool cut)
+/* A row for the stack; NULL: there is no room. Under the shim's lock. */
+static struct tf_site *add_site(struct tf_sites *area, struct stack *s, bool cut)
 {
 	uint64_t bytes = s->count * sizeof(s->frames[0]);
 	struct tf_site *site = area && s->whole ? tf_append(&spy_map, &area->sites) : NULL;
@@ -179,9 +182,15 @@ static struct tf_site *add_site(struct tf_sites *area, struct stack *s, uint64_t
 	site->frame_count = s->count;
 	site->call = s->record->call;
 	site->cut = cut;
-	s->site = area->sites.count + 1;
-	put(site_places, key, s->site);
 	return site;
+}
+
+/* Its row is complete. */
+static void publish_site(struct tf_sites *area, struct stack *s, uint64_t key)
+{
+	s->site = area->sites.count + 1;
+	tf_publish(&area->sites);
+	put(site_places, key, s->site);
 }
 
 static void make_site(struct stack *s)
@@ -198,12 +207,12 @@ static void make_site(struct stack *s)
 	if (s->site) /* made meanwhile, or found once Python was */
 		return;
 	s->whole = key && python_walk(PYTHON_FRAMES_MOST, keep_frame, s, &cut);
-	struct tf_site *site = add_site(area, s, key, cut || s->native->cut);
+	struct tf_site *site = add_site(area, s, cut || s->native->cut);
 	if (!site)
 		return;
 	memcpy(site->thread, who.name, sizeof(site->thread));
 	site->range = who.range;
-	tf_publish(&area->sites);
+	publish_site(area, s, key);
 }
 
 /* In a quiet section, on a stack of ours. */
@@ -265,11 +274,13 @@ static uint32_t giver_site(struct tf_sites *area, struct giver *g)
 	uint32_t known = find(site_places, key);
 	if (known)
 		return known;
-	g->stack.whole = true;
+	g->stack.whole = givers < GIVERS_MOST;
 	for (uint32_t i = 0; g->stack.whole && i < g->count; i++)
 		g->stack.whole = keep_frame(&g->stack, &g->frames[i]);
-	if (add_site(area, &g->stack, key, cut))
-		tf_publish(&area->sites);
+	if (add_site(area, &g->stack, cut)) {
+		publish_site(area, &g->stack, key);
+		givers++;
+	}
 	return g->stack.site;
 }
 
@@ -307,16 +318,22 @@ static void look_at_giver(void *p)
 
 static bool may_make(const struct tf_sites *area, uint64_t now);
 
+/* At no regular distance: a step may make two calls of one site, for two lines. */
+static bool is_looked_at(uint32_t site)
+{
+	uint32_t n =
+	        __atomic_fetch_add(&site_calls[(site - 1) % TF_SITES_MAX], 1, __ATOMIC_RELAXED);
+
+	return n < LOOKS_FIRST || stir(stir(GIVER_KEY, n), site) % LOOKS_EACH == 0;
+}
+
 /* The thread, which runs no Python, makes a call of this site. */
 static void __attribute__((cold, noinline)) meanwhile(struct tf_record *r, uint32_t site)
 {
 	struct tf_sites *area = sites_area();
-	struct tf_site *of = area ? tf_entry(&spy_map, &area->sites, site - 1, sizeof(*of)) : NULL;
 	uint64_t start = spy_clock();
 
-	/* Relaxed: about. */
-	uint32_t looks = of ? __atomic_fetch_add(&of->looks, 1, __ATOMIC_RELAXED) : UINT32_MAX;
-	if (!of || (looks >= LOOKS_FIRST && looks % LOOKS_EACH))
+	if (!area || !is_looked_at(site))
 		return;
 	struct floating_point theirs = floating_point_begin();
 	bool may = may_make(area, start);

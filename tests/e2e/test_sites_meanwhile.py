@@ -12,7 +12,6 @@ LIBRARY = r"""
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <semaphore.h>
-#include <time.h>
 #include "tests/e2e/programs/work.h"
 
 static sem_t asked, done;
@@ -60,10 +59,9 @@ void read_result(void)
 	ask();
 	answered();
 }
-void busy(void)
+void enter(void)
 {
-	struct timespec ms = {0, 1000000};
-	nanosleep(&ms, NULL);
+	CHECK(cuCtxSetCurrent(work_context));
 }
 void end(void)
 {
@@ -103,9 +101,26 @@ def test_the_line_that_waits(python, tmp_path, library):
     assert sum(s['seen'] for s in report(recording)['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2') == 200
 
 
-def test_a_program_that_goes_on(tmp_path, library):
+@pytest.fixture
+def any_python():
+    return interpreters().get('3.11') or next(iter(interpreters().values()))
+
+
+def test_a_program_that_moves(any_python, tmp_path, library):
     """At another line each time: none is told."""
-    python = interpreters().get('3.11') or next(iter(interpreters().values()))
-    _, sites = sites_of(python, tmp_path, library, 200, 1)
+    _, sites = sites_of(any_python, tmp_path, library, 200, 'moves')
     assert sites['cuMemcpyDtoHAsync_v2']['meanwhile'] is None
     assert sites['cuMemcpyDtoHAsync_v2']['seen'] == 200
+
+
+def test_two_lines_of_a_step(any_python, tmp_path, library):
+    """The one as often as the other: neither is told, however many steps there are."""
+    _, sites = sites_of(any_python, tmp_path, library, 5000, 'twice', SIM_COST=0)
+    assert sites['cuMemcpyDtoHAsync_v2']['meanwhile'] is None
+    assert sites['cuMemcpyDtoHAsync_v2']['seen'] == 10000
+
+
+def test_two_threads_of_python_that_give_work(any_python, tmp_path, library):
+    """For which of them the library's works is not known."""
+    _, sites = sites_of(any_python, tmp_path, library, 300, 'two')
+    assert sites['cuMemcpyDtoHAsync_v2']['meanwhile'] is None

@@ -66,11 +66,10 @@ struct tf_site {         /* table `sites` */
 	 * meanwhile, as one that waits for a result is. Looked at now and then; the row that most
 	 * looks found, by majority vote. Rows that only stand for that have no calls.
 	 */
-	uint32_t looks;    /* that were to be made */
-	uint32_t answers;  /* that found a stack */
+	uint32_t answers;  /* looks that found a stack */
 	uint32_t giver;    /* index + 1 of the row with the stack; 0 = none */
 	uint32_t majority; /* its votes less those of others, since it has been the one */
-	uint32_t reserved2[3];
+	uint32_t reserved2[4];
 };
 #define TF_SITES_MAX 65536u
 

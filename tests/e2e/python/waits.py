@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Steps whose work a library's thread of its own gives and reads, which runs no Python, while this one waits for it.
 
-waits.py LIBRARY STEPS [MOVES]: MOVES=1: it does not wait, and is at another line each time.
+waits.py LIBRARY STEPS [HOW]: "moves": at another line each time; "twice": each step at two lines; "two": another thread of
+Python gives work as well.
 """
 import ctypes
 import sys
+import threading
+import time
 
 library = ctypes.CDLL(sys.argv[1])
-moves = len(sys.argv) > 3
+how = sys.argv[3] if len(sys.argv) > 3 else ''
 
 
 def read():
@@ -21,12 +24,33 @@ def step():
 
 def moving(number):
     library.launch()
-    library.ask()
-    exec("\n" * (number % 97) + "library.busy()")  # at a line of its own
-    library.answered()
+    exec("\n" * (number % 97) + "library.read_result()")
+
+
+def twice():
+    library.launch()
+    library.read_result() # the first
+    library.read_result() # the second
+
+
+def beside():
+    library.enter()
+    while not over:
+        library.launch()
+        begun.set()
+        time.sleep(0.0001)
 
 
 library.start()
+over = False
+other = threading.Thread(target=beside)
+begun = threading.Event()
+if how == 'two':
+    other.start()
+    begun.wait()
 for i in range(int(sys.argv[2])):
-    moving(i) if moves else step()
+    moving(i) if how == 'moves' else twice() if how == 'twice' else step()
+over = True
+if how == 'two':
+    other.join()
 library.end()
