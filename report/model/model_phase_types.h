@@ -73,7 +73,8 @@ struct model_phases { /* start-up, loops by their starts, the end; none where th
 	 * judged; PHASE_NONE = there is none, and the whole run is. */
 	size_t main;
 	size_t loops;
-	double between; /* time in no phase, ns, of a process on average; 0 = none */
+	/* Time in no phase, ns, of a process that has phases on average; and of their windows. */
+	double between, between_share;
 };
 #define PHASE_NONE SIZE_MAX
 

@@ -284,7 +284,7 @@ static int by_start(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Of a process with phases, what lies between its stretches. */
+/* Of a process what lies between its stretches; NaN = it has no phase. */
 static double between_phases(const struct model *m, uint32_t process)
 {
 	struct model_stretch *all = NULL;
@@ -309,7 +309,23 @@ static double between_phases(const struct model *m, uint32_t process)
 		end = i ? fmax(end, all[i].end) : all[i].end;
 	}
 	free(all);
-	return between;
+	return count ? between : NAN;
+}
+
+static void add_between(struct model *m)
+{
+	double windows = 0, sum = 0, processes = 0;
+
+	for (size_t i = 0; i < m->process_count; i++) {
+		double between = between_phases(m, (uint32_t)i);
+		if (isnan(between))
+			continue;
+		sum += between;
+		windows += m->processes[i].window;
+		processes++;
+	}
+	m->phases.between = processes > 0 ? sum / processes : 0;
+	m->phases.between_share = windows > 0 ? sum / windows : 0;
 }
 
 static int by_order(const void *a, const void *b)
@@ -339,8 +355,7 @@ void model_finish_phases(struct model *m)
 	for (size_t i = 0; i < to->count; i++)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
-	for (size_t i = 0; i < m->process_count; i++)
-		to->between += between_phases(m, (uint32_t)i) / (double)m->process_count;
+	add_between(m);
 	if (work >= WORK_LEAST * all)
 		to->main = phase_loops_judged(m, range);
 	for (size_t i = 0; to->main != PHASE_NONE && i < to->count; i++) {

@@ -159,10 +159,10 @@ static void table(const struct model *m, const struct analysis *a, struct text_l
 		row(&t, m, a, i);
 		sum += m->phases.rows[i].share;
 	}
-	if (m->phases.between > BETWEEN_TOLD * m->window) {
+	if (m->phases.between_share > BETWEEN_TOLD) {
 		table_cell(&t, "-");
 		out_page_time(&t, m->phases.between);
-		out_page_percent(&t, m->phases.between, m->window);
+		out_page_percent(&t, m->phases.between_share, 1);
 		table_cell(&t, "-");
 		table_cell(&t, "-");
 		table_cell(&t, "-");
