@@ -70,7 +70,7 @@ $(E2E)/%.o: tests/e2e/programs/%.c
 	$(Q)$(CC) $(E2E_CFLAGS) -MMD -MP -MT $@ -c -o $@ $<
 
 # The reader of Python's frames alone: without the shim, and once more with sanitizers, for test_sites_frames.py.
-FRAME_READER := tests/e2e/programs/frame_reader.c $(addprefix shim/sites/,python.c python_code.c snapshot.c) \
+FRAME_READER := tests/e2e/programs/frame_reader.c shim/base/clock.c $(addprefix shim/sites/,python.c python_code.c snapshot.c) \
 	report/model/python_lines.c
 
 define frame_reader
