@@ -99,12 +99,17 @@ static void changed(void)
 	__atomic_store_n(version, *version + 1, __ATOMIC_RELEASE);
 }
 
+static bool dies_with(const struct registry_slot *s, uint64_t owner, uint64_t context)
+{
+	return __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == owner &&
+	       __atomic_load_n(&s->context, __ATOMIC_RELAXED) == context;
+}
+
 bool registry_knows(enum registry_kind kind, uint64_t handle, uint64_t owner, uint64_t context)
 {
 	const struct registry_slot *s = registry_find(kind, handle);
 
-	return s && __atomic_load_n(&s->owner, __ATOMIC_RELAXED) == owner &&
-	       __atomic_load_n(&s->context, __ATOMIC_RELAXED) == context;
+	return s && dies_with(s, owner, context);
 }
 
 void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint64_t owner,
@@ -112,10 +117,10 @@ void registry_put(enum registry_kind kind, uint64_t handle, uint32_t value, uint
 {
 	struct registry_slot what = {
 	        .key = key_of(kind, handle), .value = value, .owner = owner, .context = context};
-	uint32_t known;
+	const struct registry_slot *known = registry_find(kind, handle);
 
-	if (registry_get(kind, handle, &known) && known == value &&
-	    registry_knows(kind, handle, owner, context))
+	if (known && __atomic_load_n(&known->value, __ATOMIC_RELAXED) == value &&
+	    dies_with(known, owner, context))
 		return;
 	spy_lock();
 	struct registry_slot *s = find(registry_handles, what.key);

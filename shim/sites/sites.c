@@ -241,7 +241,21 @@ site_slow(struct tf_record *r, const struct native_stack *native)
 	return s.site;
 }
 
-/* ---- where the thread is that works are given for ---- */
+/* Whether a stack that is new may be looked at closely: within the budget of the process, and what
+ * a program may need at its start. */
+static bool __attribute__((noinline)) may_make(const struct tf_sites *area, uint64_t now)
+{
+	/* Relaxed: a sum that orders nothing. */
+	uint64_t spent = clock_ns_of(__atomic_load_n(&new_ticks, __ATOMIC_RELAXED));
+	uint64_t lived = clock_ns_of(now - tf_header(&spy_map)->load);
+
+	if (area->sites.count >= area->sites.max)
+		return false;
+	return area->mode == TF_SITES_ALL || spent < ALLOWANCE_NS ||
+	       (double)(spent - ALLOWANCE_NS) * 100 < spy_options.budget_percent * (double)lived;
+}
+
+/* ---- where the thread is that another one works for ---- */
 
 struct look {
 	struct tf_record *record;
@@ -316,8 +330,6 @@ static void look_at_giver(void *p)
 	spy_unlock();
 }
 
-static bool may_make(const struct tf_sites *area, uint64_t now);
-
 /* At no regular distance: a step may make two calls of one site, for two lines. */
 static bool is_looked_at(uint32_t site)
 {
@@ -331,10 +343,10 @@ static bool is_looked_at(uint32_t site)
 static void __attribute__((cold, noinline)) meanwhile(struct tf_record *r, uint32_t site)
 {
 	struct tf_sites *area = sites_area();
-	uint64_t start = spy_clock();
 
 	if (!area || !is_looked_at(site))
 		return;
+	uint64_t start = spy_clock();
 	struct floating_point theirs = floating_point_begin();
 	bool may = may_make(area, start);
 	floating_point_end(&theirs);
@@ -363,32 +375,14 @@ static bool gives_work(const struct tf_record *r)
 static bool is_wanted(const struct tf_record *r)
 {
 	switch (spy_call_rows[r->call].cls) {
-	case SPY_CLASS_LAUNCH:
-	case SPY_CLASS_GRAPH_LAUNCH:
-	case SPY_CLASS_COPY:
-	case SPY_CLASS_SET:
 	case SPY_CLASS_SYNC:
 	case SPY_CLASS_ALLOC:
 	case SPY_CLASS_MODULE:
 	case SPY_CLASS_GRAPH:
 		return true;
 	default:
-		return false;
+		return gives_work(r);
 	}
-}
-
-/* Whether a stack that is new may be looked at closely: within the budget of the process, and what
- * a program may need at its start. */
-static bool __attribute__((noinline)) may_make(const struct tf_sites *area, uint64_t now)
-{
-	/* Relaxed: a sum that orders nothing. */
-	uint64_t spent = clock_ns_of(__atomic_load_n(&new_ticks, __ATOMIC_RELAXED));
-	uint64_t lived = clock_ns_of(now - tf_header(&spy_map)->load);
-
-	if (area->sites.count >= area->sites.max)
-		return false;
-	return area->mode == TF_SITES_ALL || spent < ALLOWANCE_NS ||
-	       (double)(spent - ALLOWANCE_NS) * 100 < spy_options.budget_percent * (double)lived;
 }
 
 static uint32_t __attribute__((cold, noinline))
@@ -505,6 +499,7 @@ void sites_after_fork(void)
 	if (code_places)
 		madvise(code_places, sizeof(*code_places), MADV_DONTNEED);
 	new_ticks = 0;
+	givers = 0;
 	least_known = false;
 	python_after_fork();
 	snapshots_after_fork();

@@ -11,9 +11,6 @@
 #define MADE_LATE  3u
 /* Launches of a graph that was made or updated: below this each is made for one launch. */
 #define ONCE 1.5
-/* Between the change of a node and the thread's next one: what goes on so long is finding out what
- * that is to be. */
-#define CHANGE_PAUSE 50e3
 
 struct call_log_making {
 	uint64_t made, updated, late, launches;
@@ -114,7 +111,8 @@ static struct node_changes node_changes(const struct finding_context *s)
 		if (change)
 			c.ns += call_event_ns(a);
 		if (change && before)
-			c.ns += fmin(fmax(0, a->start - before->end - a->ours), CHANGE_PAUSE);
+			c.ns += fmin(fmax(0, a->start - before->end - a->ours),
+			             WHATIF_CHANGE_PAUSE);
 		c.nodes += change;
 		c.late += change && call_event_late(s, a);
 		c.launches += launch;

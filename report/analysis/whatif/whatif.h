@@ -33,6 +33,10 @@ extern const char *const whatif_names[];
 /* Blocking copies to the host up to this size (bytes) are waits for a result, not transfers. */
 #define WHATIF_SMALL_COPY 65536u
 
+/* Host time between two changes of graphs' nodes, ns: what finds out that, and how, the next one
+ * has to change. More of it is work of the program's own. */
+#define WHATIF_CHANGE_PAUSE 50e3
+
 #define WHATIF_ASSUMPTIONS 7
 
 enum whatif_form {

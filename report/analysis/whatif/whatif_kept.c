@@ -3,17 +3,16 @@
  * What if graphs were launched as they are? Their nodes are given no other parameters before each
  * launch, as XLA gives them where the arrays of a call lie elsewhere than those of the one before.
  * Of three JAX programs that change 6, 52 and 173 nodes a launch, whose arrays then stayed
- * (donate_argnums), a step took 70, 233 and 850 us less: what lies between the changes is 37, 160
- * and 716 (H200, driver 580, 2026-11-29).
+ * (donate_argnums), a step took 70, 233 and 850 us less: from the first change to the call behind
+ * the last one it had been 37, 160 and 716 (H200, driver 580, 2026-11-29).
  */
 #include <math.h>
 #include <stdlib.h>
 
 #include "report/analysis/whatif/whatif_change.h"
 
-/* Host time before a change, ns: what finds out that, and how, a node has to change. More of it is
- * work of the program's own. Behind the last one the launch follows, or anything else. */
-#define BEFORE_NEXT  50e3
+/* Host time before the first change, ns, as WHATIF_CHANGE_PAUSE is before the next ones. Behind the
+ * last one the launch follows, or anything else. */
 #define BEFORE_FIRST 200e3
 
 static bool is_change(const struct call_event *e)
@@ -29,7 +28,7 @@ static double between(const struct whatif_change *c, const struct replay *r, uin
 	if (next == CALL_LOG_NONE || c->hope == HOPE_LEAST)
 		return 0;
 	bool change = is_change(&r->given[i]), more = is_change(&r->given[next]);
-	double most = change && (more || c->hope == HOPE_MOST)  ? BEFORE_NEXT
+	double most = change && (more || c->hope == HOPE_MOST)  ? WHATIF_CHANGE_PAUSE
 	              : !change && more && c->hope == HOPE_MOST ? BEFORE_FIRST
 	                                                        : 0,
 	       apart = r->given[next].start - r->given[i].end - r->given[next].ours;

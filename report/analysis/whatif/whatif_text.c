@@ -136,7 +136,7 @@ void whatif_assume(struct whatif_result *to, const struct whatif_outcome *o)
 	case WHATIF_KEPT:
 		assume(to, "graphs are launched as they are, their arguments stay where they were: "
 		           "what the host does between one change of a node and the next goes too, "
-		           "and at best what it does before the first one");
+		           "and at best what it does before the first one and behind the last");
 		break;
 	case WHATIF_STEP:
 		assume_steps(to, o);
