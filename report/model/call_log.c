@@ -273,7 +273,7 @@ static void add_activities(struct call_log *h, const struct taking *t)
 /* Records that may be taken of this process, with what the ones before it left. */
 static uint64_t records_most(const struct model *m, const struct recording *r)
 {
-	uint64_t used = 0, room = r->map.size / sizeof(struct tf_record);
+	uint64_t used = 0, room = tf_bytes(&r->map) / sizeof(struct tf_record);
 
 	for (size_t i = 0; i < m->process_count; i++)
 		used += m->processes[i].call_log.records;

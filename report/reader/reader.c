@@ -26,6 +26,14 @@
 #define ARENA_BYTES (256ull << 20)
 #define FILE_MOST   (1ull << 46)
 
+/*
+ * Between the two: a file that is being written leads to what was added since it was mapped, and
+ * the drain's room must not be found there. As much as a recording can become; less where address
+ * space is short.
+ */
+#define GAP_BYTES (64ull << 30)
+#define GAP_LEAST (64ull << 20)
+
 /* At a recording that changes: until it is found in one piece. */
 #define LOOKS_MOST     10
 #define LOOKS_APART_NS 20000000
@@ -34,7 +42,7 @@
 #define ENDED_LOOKS    20
 #define ENDED_APART_NS 5000000
 
-static uint64_t text_layout_up(uint64_t bytes)
+static uint64_t page_up(uint64_t bytes)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
@@ -45,31 +53,41 @@ static uint64_t text_layout_up(uint64_t bytes)
 static uint64_t arena_alloc(struct tf_map *map, uint64_t bytes)
 {
 	struct recording *r = (struct recording *)map;
-	uint64_t offset = r->arena_end;
+	uint64_t offset = map->own_until;
 
+	bytes = (bytes + 63) / 64 * 64;
 	if (!bytes || bytes > r->mapped_bytes - offset)
 		return 0;
-	r->arena_end = offset + (bytes + 63) / 64 * 64;
-	if (r->arena_end > r->mapped_bytes)
-		r->arena_end = r->mapped_bytes;
-	map->size = offset + bytes;
+	map->own_until = offset + bytes;
 	return offset;
 }
 
-/* Address space for the file and the arena; 0 or -errno. */
+/* Address space for the file, the gap and the arena, of which the arena can be used; 0 or -errno.
+ */
 static int reserve(struct recording *r, uint64_t file_bytes)
 {
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+	uint8_t *base = MAP_FAILED;
+	uint64_t arena = 0;
+
 	if (file_bytes > FILE_MOST)
 		return -EFBIG;
-	r->file_bytes = file_bytes;
-	r->arena_end = text_layout_up(file_bytes);
-	r->mapped_bytes = r->arena_end + ARENA_BYTES;
-	void *base = mmap(NULL, r->mapped_bytes, PROT_READ | PROT_WRITE,
-	                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	for (uint64_t gap = GAP_BYTES; gap >= GAP_LEAST; gap /= 2) {
+		arena = page_up(file_bytes) + gap;
+		base = mmap(NULL, arena + ARENA_BYTES, PROT_NONE, flags, -1, 0);
+		if (base != MAP_FAILED)
+			break;
+	}
 	if (base == MAP_FAILED)
 		return -errno;
-	r->map = (struct tf_map){.base = base, .size = file_bytes, .alloc = arena_alloc};
-	return 0;
+	r->file_bytes = file_bytes;
+	r->mapped_bytes = arena + ARENA_BYTES;
+	r->map = (struct tf_map){.base = base,
+	                         .size = file_bytes,
+	                         .own_from = arena,
+	                         .own_until = arena,
+	                         .alloc = arena_alloc};
+	return mprotect(base + arena, ARENA_BYTES, PROT_READ | PROT_WRITE) ? -errno : 0;
 }
 
 /* Makes the header's pages private: it stays as it was now, while its process goes on. */
@@ -303,6 +321,8 @@ int recording_from_memory(struct recording *r, const void *data, size_t bytes,
 {
 	*r = (struct recording){.warnings = warnings, .path = alloc_copy("(memory)", 8)};
 	int rc = reserve(r, bytes);
+	if (!rc && bytes && mprotect(r->map.base, bytes, PROT_READ | PROT_WRITE))
+		rc = -errno;
 	if (rc) {
 		snprintf(error, READER_ERROR_BYTES, "%s", strerror(-rc));
 	} else {

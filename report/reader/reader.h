@@ -23,8 +23,7 @@ struct recording {
 	dev_t device;
 	ino_t inode;
 	uint64_t file_bytes;
-	uint64_t mapped_bytes; /* the file and the room behind it */
-	uint64_t arena_end;    /* room handed out to the drain */
+	uint64_t mapped_bytes; /* address space: the file's, a gap, and the room of the drain */
 	struct warnings *warnings;
 	struct warnings damage; /* what is missing, or not as its process left it */
 	enum seal_finding seal;

@@ -35,8 +35,8 @@ static void add(struct events_store *s, uint64_t offset, bool ring)
 	s->part[s->parts].room = room;
 	s->part[s->parts].count = round || written > room ? room : written;
 	/* No more than the recording has room for: pages may stand twice, or nowhere. */
-	if (s->part[s->parts].count > s->map->size / sizeof(struct tf_record)) {
-		s->part[s->parts].count = s->map->size / sizeof(struct tf_record);
+	if (s->part[s->parts].count > tf_bytes(s->map) / sizeof(struct tf_record)) {
+		s->part[s->parts].count = tf_bytes(s->map) / sizeof(struct tf_record);
 		s->whole = false;
 	}
 	s->part[s->parts].first = round ? written % room : 0;

@@ -14,7 +14,10 @@
 
 struct tf_map {
 	uint8_t *base;
-	uint64_t size; /* bytes that may be touched; may grow */
+	uint64_t size; /* bytes of the file that may be touched; may grow */
+	/* The same of memory that is not the file's, at offsets that it cannot come to have while
+	 * it is read: the reporter's. Equal: there is none. */
+	uint64_t own_from, own_until;
 	/* Hands out `bytes` zeroed bytes at a multiple of 64; 0 = no room. */
 	uint64_t (*alloc)(struct tf_map *map, uint64_t bytes);
 };
@@ -24,14 +27,25 @@ static inline struct tf_header *tf_header(const struct tf_map *map)
 	return (struct tf_header *)map->base;
 }
 
-/* `bytes` bytes at `offset`, or NULL where they are not all inside, or where the offset is none. */
+/* `bytes` bytes at `offset`, or NULL where they are not all in one of the two, or where the offset
+ * is none. */
 static inline void *tf_at(const struct tf_map *map, uint64_t offset, uint64_t bytes)
 {
 	uint64_t size = __atomic_load_n(&map->size, __ATOMIC_RELAXED);
 
-	if (offset == 0 || offset % 8 || offset > size || bytes > size - offset)
+	if (offset == 0 || offset % 8)
 		return NULL;
-	return map->base + offset;
+	if ((offset <= size && bytes <= size - offset) ||
+	    (offset >= map->own_from && offset <= map->own_until &&
+	     bytes <= map->own_until - offset))
+		return map->base + offset;
+	return NULL;
+}
+
+/* All bytes that may be touched: nothing in a recording can be more. */
+static inline uint64_t tf_bytes(const struct tf_map *map)
+{
+	return __atomic_load_n(&map->size, __ATOMIC_RELAXED) + map->own_until - map->own_from;
 }
 
 /* Entries of a table that may be read. Acquire: pairs with tf_append(); entries below the count are

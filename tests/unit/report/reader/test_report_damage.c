@@ -312,6 +312,35 @@ static void test_counted_and_not_given_back(void **state)
 	warnings_free(&warnings);
 }
 
+/*
+ * A recording that grew while it was read leads to what is behind its end as it was mapped. The
+ * reader's own tables lie behind it too, and what is in the rings is added to distributions.
+ */
+static void test_leads_behind_the_end(void **state)
+{
+	struct model m;
+	struct made made;
+
+	made_start(&made, 4u << 20, 8, MADE_AREAS);
+	uint16_t launch = made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "work");
+	made_clock(&made, 1000, 1000000, 2000000);
+	struct tf_thread *t = made_thread(&made, 100, "one", 64);
+	for (uint64_t at = 3000000; at < 3000000 + 40 * 100; at += 100)
+		made_launch(&made, t, launch, kernel, 1, at, at + 50);
+	struct tf_header *h = made_header(&made);
+	struct tf_call *call = tf_entry(&made.map, &h->calls, launch, sizeof(*call));
+	for (uint64_t behind = 0; behind <= 65536; behind += 64) {
+		call->hist = (made_bytes(&made) + 4095) / 4096 * 4096 + behind;
+		assert_true(render_model(&m, made.map.base, made_bytes(&made)));
+		assert_int_equal(m.thread_count, 1);
+		assert_int_equal(m.totals.calls, 40);
+		assert_int_equal(m.totals.launches, 40);
+		model_free(&m);
+	}
+	made_free(&made);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -326,6 +355,7 @@ int main(void)
 	        cmocka_unit_test(test_no_file),
 	        cmocka_unit_test(test_shrinks),
 	        cmocka_unit_test(test_counted_and_not_given_back),
+	        cmocka_unit_test(test_leads_behind_the_end),
 	};
 
 	return cmocka_run_group_tests_name("damage", tests, start, stop);

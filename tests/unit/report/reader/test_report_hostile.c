@@ -87,7 +87,7 @@ static void tell(const struct made *m)
 
 	assert_int_equal(recording_from_memory(&r, m->map.base, made_bytes(m), &warnings, error),
 	                 0);
-	const uint64_t most = r.map.size / sizeof(struct tf_record);
+	const uint64_t most = tf_bytes(&r.map) / sizeof(struct tf_record);
 	struct events *e = events_of(&r, 0);
 	events_tell(e, &to, &figures);
 	assert_true(figures.records <= most);
