@@ -164,13 +164,19 @@ static void take_best_case(struct whatif_result *to, const struct whatif_result 
 	to->speedup_high = other->speedup_high;
 }
 
+/* Of two forms that are as good as one another whole steps are told: the one launch is simpler, and
+ * what stands in its way is named. By less than this a replay does not tell them apart from run to
+ * run. */
+#define AS_GOOD 0.005
+
 /* Whether whole steps are the better form by those that are alike: what the others would gain, as
  * graphs of their own, is no reason. */
 static bool steps_win(const struct whatif_result *runs, const struct whatif_result *step)
 {
-	double alike = step->steps > 0 ? step->repeated / step->steps : 1;
+	double alike = step->steps > 0 ? step->repeated / step->steps : 1,
+	       most = (1 + AS_GOOD) * alike;
 
-	return step->known && (!runs->known || step->predicted < alike * runs->predicted);
+	return step->known && (!runs->known || step->predicted < most * runs->predicted);
 }
 
 /* The better form of graphs; what stands in the way of the other is told in any case. */
