@@ -86,6 +86,7 @@ def environment(folder, preload=(SHIM,), sim=SIM, **variables):
     if preload:
         env['LD_PRELOAD'] = ':'.join(str(p) for p in preload)
     env['CUDASPY_OUT'] = f'{folder}/'
+    env['SITES_READY'] = str(BUILD / 'tests/e2e/libsites_ready.so')
     env['CUDASPY_GPU'] = 'off'  # the simulator counts every call it gets, those of the sampler too; test_sampling.py has it on
     for name, value in variables.items():
         if value is None:

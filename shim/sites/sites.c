@@ -473,8 +473,10 @@ static void set_least(struct tf_sites *area)
 	if (!ns || (area->least_ticks && lived > KNOWN_NS && least_known))
 		return;
 	least_known = lived > KNOWN_NS;
-	area->least_ticks = area->mode == TF_SITES_ALL ? 1 : LEAST_NS * ticks / ns;
-	spy_gate_page.gate.site_from = area->least_ticks;
+	uint64_t least = area->mode == TF_SITES_ALL ? 1 : LEAST_NS * ticks / ns;
+	spy_gate_page.gate.site_from = least;
+	/* Release: who sees it knows that the next call's stack is taken. */
+	__atomic_store_n(&area->least_ticks, least, __ATOMIC_RELEASE);
 }
 
 void sites_beat(bool all)

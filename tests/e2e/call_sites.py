@@ -102,6 +102,7 @@ def run_reporter(*args, status=0, **kw):
 
 
 NATIVE = r'''
+#include "tests/e2e/programs/sites_ready.h"
 #include "tests/e2e/programs/work.h"
 static CUfunction quick, slow;
 __attribute__((noinline)) void wait_here(CUstream stream)
@@ -128,6 +129,7 @@ int main(void)
 	CHECK(cuModuleGetFunction(&quick, module, "quick"));
 	CHECK(cuModuleGetFunction(&slow, module, "slow"));
 	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+	sites_ready();
 	for (int i = 0; i < 400; i++) {
 		give_short(stream);
 		give_long(stream);

@@ -41,6 +41,7 @@ E2E_PROGRAMS := \
 
 E2E_LIBRARIES := \
 	libbackward.so \
+	libsites_ready.so \
 	libcudart-d0da41ae.so.12 \
 	libcupti-fake.so \
 	libplugin_bundled.so \
@@ -164,6 +165,9 @@ $(E2E)/libplugin_proc.so: $(E2E)/drive_proc.o
 $(E2E)/libbackward.so: $(E2E)/backward.o $(E2E_DRIVER)
 
 $(E2E)/samples: $(O)/guest/shim/core/work/work_class.o
+
+# For programs in Python.
+$(E2E)/libsites_ready.so: $(E2E)/sites_ready.o
 
 # And by a runtime: each version, one inside the library, one bundled under a name of its own.
 $(E2E)/libplugin_runtime_11.so: $(E2E)/runtime_work.o $(O)/sim/libcudart.so.11.0

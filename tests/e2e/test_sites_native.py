@@ -27,6 +27,7 @@ CHAIN = r'''
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <ucontext.h>
+#include "tests/e2e/programs/sites_ready.h"
 #include "tests/e2e/programs/work.h"
 #define STAYS __attribute__((noinline, noclone))
 static CUstream stream;
@@ -73,7 +74,7 @@ int main(void)
 	static char stack[1 << 18];
 	work_start();
 	CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-	usleep(200000); /* by now the collector has seen what is mapped */
+	sites_ready();
 	for (int i = 0; i < 10; i++)
 		outer(2);
 	outer(60);
@@ -93,8 +94,7 @@ int main(void)
 @pytest.mark.parametrize('build', ['make', 'unoptimized', 'clang'])
 def test_native_stacks_by_frame_pointers(compile_c, run, build):
     """Of the first thread, of others; not of a stack of the program's own; deep ones are cut."""
-    source = '#include <unistd.h>\n' + CHAIN
-    program = compile_c(source, '-g', '-O1', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', f'-I{ROOT}', '-lcuda', '-lpthread',
+    program = compile_c(CHAIN, '-g', '-O1', '-fno-omit-frame-pointer', '-fno-optimize-sibling-calls', f'-I{ROOT}', '-lcuda', '-lpthread',
                         '-Wl,--build-id')
     sites = [s for s in run(program, preload=(built(build),), CUDASPY_SITES='all').report['sites'] if s['api'] == 'cuStreamSynchronize']
     if sites[0]['frames'][0]['function'] is None:
@@ -106,7 +106,7 @@ def test_native_stacks_by_frame_pointers(compile_c, run, build):
               (*begin, *['outer'] * 30): 1}
     assert {stack: s['seen'] for stack, s in by_stack.items()} == wanted
     lines = {f['function']: f['line'] for f in by_stack[(*begin, *['outer'] * 3, 'main')]['frames'][:4]}
-    assert lines == {name: next(n for n, line in enumerate(source.splitlines(), 1) if f'/* {name} */' in line)
+    assert lines == {name: next(n for n, line in enumerate(CHAIN.splitlines(), 1) if f'/* {name} */' in line)
                      for name in (*begin, 'outer')}
     assert [s['frames_cut'] for stack, s in by_stack.items() if len(stack) > 20] == [True]
 

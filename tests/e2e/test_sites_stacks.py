@@ -21,6 +21,7 @@ LAUNCHES = r"""
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include "tests/e2e/programs/sites_ready.h"
 #include "tests/e2e/programs/work.h"
 #define STAYS __attribute__((noinline, noclone))
 static CUgraphExec graph;
@@ -107,7 +108,7 @@ int main(int n, char **args)
 	CHECK(work_launch(work_short, stream));
 	CHECK(cuStreamEndCapture(stream, &g));
 	CHECK(cuGraphInstantiate(&graph, g, 0));
-	usleep(200000); /* by now the collector has seen what is mapped */
+	sites_ready();
 	if (signals) {
 		struct sigaction a = {.sa_handler = in_handler, .sa_flags = SA_RESTART};
 		struct itimerspec every = {{0, 300000}, {0, 300000}};
@@ -193,8 +194,8 @@ def test_launches_by_threads_and_signals(compile_c, run, flags):
 
 
 HEADS = """
+#include "tests/e2e/programs/sites_ready.h"
 #include "tests/e2e/programs/work.h"
-#include <unistd.h>
 #define STAYS __attribute__((noinline, noclone))
 extern void framework(void (*f)(void));
 STAYS void __device_stub__kernel(void) { CHECK(cuLaunchKernel(work_short, 1, 1, 1, 32, 1, 1, 0, NULL, NULL, NULL)); __asm__ volatile(""); }
@@ -205,7 +206,7 @@ STAYS void callback_at(void) { CHECK(cuCtxSynchronize()); /* callback_at */ __as
 int main(void)
 {
 	work_start();
-	usleep(200000);
+	sites_ready();
 	for (int i = 0; i < 20; i++) {
 		stub_at();
 		framework_at();

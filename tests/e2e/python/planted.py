@@ -37,7 +37,8 @@ def start():
     module = ctypes.c_void_p()
     assert cuda.cuModuleLoadData(ctypes.byref(module), b'simcuda 1\nkernel quick fixed:3000\n') == 0
     assert cuda.cuModuleGetFunction(ctypes.byref(FUNCTION), module, b'quick') == 0
-    time.sleep(0.2) # the collector finds Python a moment after the start
+    if 'SITES_READY' in os.environ: # until the collector has found Python (programs/sites_ready.h)
+        ctypes.CDLL(os.environ['SITES_READY']).wait_until_ready()
     return context
 
 

@@ -5,6 +5,7 @@ waits.py LIBRARY STEPS [HOW]: "moves": at another line each time; "twice": each 
 Python gives work as well.
 """
 import ctypes
+import os
 import sys
 import threading
 import time
@@ -42,6 +43,8 @@ def beside():
 
 
 library.start()
+if 'SITES_READY' in os.environ: # until the collector has found Python (programs/sites_ready.h)
+    ctypes.CDLL(os.environ['SITES_READY']).wait_until_ready()
 over = False
 other = threading.Thread(target=beside)
 begun = threading.Event()
