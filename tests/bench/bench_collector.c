@@ -109,10 +109,13 @@ static double collector_cpu(struct bench *b, const char *mode, unsigned bursts, 
  * that is touched for the first time. */
 static bool ns_per_record(struct bench *b, const char *mode, unsigned bursts, double *ns)
 {
-	double few, many;
-	double short_run = collector_cpu(b, mode, bursts, &few),
-	       long_run = collector_cpu(b, mode, 3 * bursts, &many);
+	double short_run = -1, long_run = -1, few, many;
 
+	/* A collector that got no CPU at all in a short run says nothing of what it takes. */
+	for (unsigned tries = 0; tries < 3 && short_run < 0; tries++)
+		short_run = collector_cpu(b, mode, bursts, &few);
+	for (unsigned tries = 0; tries < 3 && long_run < 0; tries++)
+		long_run = collector_cpu(b, mode, 3 * bursts, &many);
 	*ns = (long_run - short_run) / (many - few);
 	return short_run >= 0 && long_run >= 0;
 }

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import against_truth
-from conftest import report
+from conftest import VIRTUAL_TIME, report
 
 CROWD = 'tests/e2e/crowd'
 STEADY_CALLS = 6 # of the start, before the threads' own
@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	while (now() - start < atof(argv[1])) {
 		work_launches(1);
 		printf("%f\n", now() - start);
-		nanosleep(&(struct timespec){0, 1000000}, NULL);
+		clock_nanosleep(CLOCK_MONOTONIC, 0, &(struct timespec){0, 1000000}, NULL);
 	}
 	return 0;
 }
@@ -215,14 +215,14 @@ int main(int argc, char **argv)
 
 def test_range_by_time(run, compile_c):
     """What lies well inside is counted, what lies well outside is not; the edges are the collector's to a few ms."""
-    r = run(program(compile_c, TIMED), '3', CUDASPY_RANGE='1:1')
+    r = run(program(compile_c, TIMED), '3', CUDASPY_RANGE='1:1', **VIRTUAL_TIME)
     times = [float(line) for line in r.out.split()]
-    inside = [t for t in times if 1.3 < t < 1.7]
-    around = [t for t in times if 0.7 < t < 2.3]
+    inside = [t for t in times if 1.1 < t < 1.9]
+    around = [t for t in times if 0.9 < t < 2.1]
     launches = r.report['totals']['launches']
     assert inside and len(inside) <= launches <= len(around)
     assert len(around) < len(times)
-    assert 0.5e9 < r.report['window_ns'] < 1.6e9
+    assert 0.8e9 < r.report['window_ns'] < 1.2e9
     assert 'cuInit' not in against_truth.counted(r.report)
 
 

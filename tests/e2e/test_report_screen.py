@@ -358,9 +358,8 @@ def on_terminal(*args, columns=80, rows=24, **variables):
         for name in 'COLUMNS', 'LINES', 'NO_COLOR', 'PAGER', 'LESS', 'LV':
             os.environ.pop(name, None)
         os.environ.update({'TERM': 'xterm', **{k: str(v) for k, v in variables.items()}})
-        time.sleep(0.1) # the size is set meanwhile
+        fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
         os.execv(REPORTER, [str(REPORTER), *map(str, args)])
-    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack('HHHH', rows, columns, 0, 0))
     seen = b''
     try:
         while True:

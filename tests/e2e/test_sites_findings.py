@@ -62,7 +62,7 @@ def test_the_verdict_has_a_line_where_no_finding_has(tmp_path):
     program = tmp_path / 'waits.py'
     text = (HERE / 'planted.py').read_text().split('def nested')[0] + WAITS
     program.write_text(text)
-    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50)
+    p = run_python(python, tmp_path, program, CUDASPY_GPU='sample', CUDASPY_BUDGET=50, **VIRTUAL_TIME)
     recording = recording_of(tmp_path, p.stdout.strip())
     lines = {text.splitlines().index(one) + 1 for one in text.splitlines() if 'cuStreamSynchronize' in one or 'cuLaunchKernel' in one}
     for options in [], ['-f', 'brief']:
