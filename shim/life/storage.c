@@ -9,6 +9,7 @@
 #include "shim/base/guard.h"
 #include "shim/base/sys.h"
 #include "shim/core/options/options.h"
+#include "shim/core/format/seal.h"
 #include "shim/core/sys/leftover.h"
 #include "shim/base/gate.h"
 #include "shim/record/messages.h"
@@ -20,6 +21,7 @@
  * own; it counts in the same cgroup. */
 #define PRIVATE_BYTES (24 * MIB)
 #define COPIED_BYTES  (4 * MIB) /* between two times that written pages are given back */
+#define COPIES_MOST   4         /* of a recording that grows while it is copied */
 
 struct storage_file storage_file;
 
@@ -225,11 +227,13 @@ uint8_t *storage_mapped(uint64_t *bytes)
 /*
  * The recording's bytes into the file. In a small memory cgroup the pages written count beside the
  * recording itself until they are on the disk: the kernel would rather kill than wait for that.
+ * `*copied`: how many bytes it had.
  */
-static bool copy_out(int fd)
+static bool copy_out(int fd, uint64_t *copied)
 {
 	const uint64_t bytes = tf_header(&spy_map)->alloc_end;
 
+	*copied = bytes;
 	for (uint64_t from = 0, n; from < bytes; from += n) {
 		n = bytes - from < COPIED_BYTES ? bytes - from : COPIED_BYTES;
 		if (!write_all(fd, spy_map.base + from, n))
@@ -240,6 +244,71 @@ static bool copy_out(int fd)
 		}
 	}
 	return true;
+}
+
+static bool write_at(int fd, const struct tf_map *copy, const void *from, uint64_t bytes)
+{
+	return syscall(SYS_pwrite64, fd, from, bytes, (const uint8_t *)from - copy->base) ==
+	       (long)bytes;
+}
+
+static bool write_store(int fd, const struct tf_map *copy, uint64_t offset)
+{
+	const struct tf_store *s = offset ? tf_at(copy, offset, sizeof(*s)) : NULL;
+
+	return !s || write_at(fd, copy, s, sizeof(*s));
+}
+
+/* What seal_copy() wrote to, into the file. */
+static bool write_seal(int fd, const struct tf_map *copy)
+{
+	const struct tf_header *h = tf_header(copy);
+	bool ok = write_store(fd, copy, h->keep) && write_store(fd, copy, h->store);
+
+	for (uint32_t i = 0; ok && i < tf_count(&h->threads); i++) {
+		const uint64_t *at = tf_entry(copy, &h->threads, i, sizeof(*at));
+		const struct tf_thread *th = at ? tf_at(copy, *at, h->thread_bytes) : NULL;
+		ok = !th || write_at(fd, copy, &th->unsealed, sizeof(th->unsealed));
+	}
+	return ok && write_at(fd, copy, h, sizeof(*h));
+}
+
+/* Whether nothing has been recorded since the recording was sealed. */
+static bool is_whole(void)
+{
+	/* Sequentially consistent: who records breaks the seal first. */
+	return __atomic_load_n(&tf_header(&spy_map)->seal.state, __ATOMIC_SEQ_CST) == TF_SEAL_WHOLE;
+}
+
+/*
+ * Calls went on while the file's first `bytes` bytes were copied: parts of it are of different
+ * moments, and without a seal of its own a reader would have to take it for damaged. False: it
+ * cannot have one.
+ */
+static bool seal_file(int fd, uint64_t bytes)
+{
+	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
+	bool ok = false;
+
+	if (base != MAP_FAILED) {
+		const struct tf_map copy = {.base = base, .size = bytes};
+		tf_header(&copy)->alloc_end = bytes;
+		ok = seal_copy(&copy) && write_seal(fd, &copy);
+		munmap(base, bytes);
+	}
+	return ok;
+}
+
+/* The same again where a thread came, or a table grew, amid it. */
+static bool copy_sealed(int fd)
+{
+	uint64_t bytes = 0;
+	bool ok = copy_out(fd, &bytes);
+
+	for (unsigned tries = 1; ok && !is_whole() && !seal_file(fd, bytes) && tries < COPIES_MOST;
+	     tries++)
+		ok = syscall(SYS_lseek, fd, 0, SEEK_SET) == 0 && copy_out(fd, &bytes);
+	return ok;
 }
 
 void storage_publish(void)
@@ -259,7 +328,7 @@ void storage_publish(void)
 		return;
 	snprintf(part, sizeof(part), "%s.part", storage_file.path);
 	fd = leftover_open_part(part);
-	ok = fd >= 0 && copy_out(fd) && identify_file(fd, &id) && leftover_is_written(fd) &&
+	ok = fd >= 0 && copy_sealed(fd) && identify_file(fd, &id) && leftover_is_written(fd) &&
 	     !rename(part, storage_file.path);
 	if (ok) {
 		storage_file.published_id = id;

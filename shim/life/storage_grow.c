@@ -63,7 +63,8 @@ static uint64_t step_for(uint64_t end, uint64_t need)
 }
 
 /* The file could not grow. Said once; not of a recording that is still being made, which is then
- * given up, and that is said; and not where it was said that it takes only so much. */
+ * given up, and that is said; not where it was said that it takes only so much; and not of calls
+ * that come after the end, when what lay in memory has been copied and is gone. */
 static void full(const struct tf_header *h, int error)
 {
 	bool share = storage_file.in_memory && error == -ENOSPC;
@@ -72,7 +73,8 @@ static void full(const struct tf_header *h, int error)
 		return;
 	storage_file.error = error;
 	storage_file.full_until_ns = clock_monotonic_ns() + RETRY_NS;
-	if (!storage_file.full_said && h->magic[0] && !(share && storage_file.limit_said))
+	if (!storage_file.full_said && h->magic[0] && !h->closed &&
+	    !(share && storage_file.limit_said))
 		spy_say("%s cannot grow: %s; calls go on being counted, records are thinned",
 		        storage_file.path,
 		        share ? "it has a quarter of the memory that is free" : strerror(-error));

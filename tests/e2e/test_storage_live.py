@@ -10,7 +10,7 @@ import time
 import pytest
 
 import against_truth
-from conftest import BUILD, REPORTER, SHIM, environment, report
+from conftest import BUILD, REPORTER, ROOT, SHIM, environment, report
 from storage_runs import CALLS, go, mounted, trouble
 
 NO_PROMISE = r'''
@@ -67,6 +67,72 @@ def test_live_data_in_memory_is_copied_at_exit(tmp_path, live, no_promise):
     assert list(tmp_path.glob('*.part')) == []
     assert report(tmp_path / 'x.cudaspy')['totals']['calls'] == CALLS
     assert stat.S_IMODE((tmp_path / 'x.cudaspy').stat().st_mode) == 0o600
+
+
+LATE = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <unistd.h>
+#include "tests/e2e/programs/work.h"
+/* Threads that go on with CUDA when main() has returned, and others that begin with it. */
+static void *goes_on(void *pause)
+{
+	CHECK(cuCtxSetCurrent(work_context));
+	for (;;) {
+		cuStreamQuery(NULL);
+		usleep((useconds_t)(long)pause);
+	}
+	return NULL;
+}
+static void *begins(void *p)
+{
+	pthread_t t;
+	for (;;) {
+		if (!pthread_create(&t, NULL, p, NULL))
+			pthread_join(t, NULL);
+		usleep(500);
+	}
+	return NULL;
+}
+static void *one_call(void *p)
+{
+	cuCtxSetCurrent(work_context);
+	cuStreamQuery(NULL);
+	return NULL;
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	work_start();
+	for (long i = 0; i < 3; i++)
+		pthread_create(&t, NULL, goes_on, (void *)(i * 200));
+	if (argc > 2)
+		pthread_create(&t, NULL, begins, one_call);
+	work_launches((unsigned)atoi(argv[1]));
+	return 0;
+}
+"""
+
+
+@pytest.mark.parametrize('begin', [[], ['begin']])
+def test_calls_go_on_while_the_copy_is_made(begin, tmp_path, live, no_promise, compile_c):
+    """What is copied then is of no one moment, and no damage: the copy has a seal that holds."""
+    program = compile_c(LATE, '-O1', f'-I{ROOT}', '-lcuda', '-lpthread', name='late')
+    for i in range(5):
+        file = tmp_path / f'{i}.cudaspy'
+        p = go(tmp_path, program, [150000, *begin], preload=(no_promise, SHIM), XDG_RUNTIME_DIR=live, CUDASPY_OUT=file, CUDASPY_TRACE=1)
+        assert p.returncode == 0 and trouble(p) == [] and live_files(live) == []
+        r = report(file)
+        assert (r['processes'][0]['state'], r['lost']['damaged']) == ('complete', None)
+        assert r['totals']['launches'] == 150000
+        text = subprocess.run([REPORTER, 'check', '--limit', 'launches = 150000', file], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+        assert text.returncode == 0 or (begin and 'in no figure' in text.stdout), text.stdout
+        # It can be told from a damaged one, wherever that is not in a ring, which is empty.
+        data = bytearray(file.read_bytes())
+        for at in range(8192, len(data), 65536):
+            data[at] ^= 0xff
+        file.write_bytes(data)
+        assert report(file)['lost']['damaged']
 
 
 @pytest.fixture

@@ -314,6 +314,34 @@ bool seal_make(const struct tf_map *map, const struct tf_thread *self)
 	                                   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
 
+static void digest_pages(const struct tf_map *map, uint64_t offset)
+{
+	struct tf_store *s = offset ? tf_at(map, offset, sizeof(*s)) : NULL;
+
+	for (uint64_t i = 0; s && page_bytes(s) && i < TF_STORE_PAGES; i++)
+		if (s->pages[i])
+			digest_page(map, s, i);
+}
+
+bool seal_copy(const struct tf_map *copy)
+{
+	struct tf_header *h = tf_header(copy);
+
+	h->seal.state = TF_SEAL_BROKEN;
+	for (uint32_t i = 0; i < tf_count(&h->threads); i++) {
+		const uint64_t *at = tf_entry(copy, &h->threads, i, sizeof(*at));
+		struct tf_thread *th = at ? tf_at(copy, *at, h->thread_bytes) : NULL;
+		if (th)
+			th->unsealed = 0;
+	}
+	digest_pages(copy, h->keep);
+	digest_pages(copy, h->store);
+	if (!digest_all(copy, &h->seal.digest))
+		return false;
+	h->seal.state = TF_SEAL_WHOLE;
+	return true;
+}
+
 void seal_break(const struct tf_map *map)
 {
 	__atomic_store_n(&tf_header(map)->seal.state, TF_SEAL_BROKEN, __ATOMIC_SEQ_CST);

@@ -28,6 +28,13 @@ void seal_full_page(const struct tf_map *map, struct tf_store *store);
 void seal_begin(const struct tf_map *map);
 bool seal_make(const struct tf_map *map, const struct tf_thread *self);
 
+/*
+ * Seals a copy that nobody writes to, of a closed recording that went on while it was copied: what
+ * is in the copy is all that there will be. Writes to the header's seal, to threads' `unsealed` and
+ * to the digests of stores, nothing else. False: it was torn apart so that its tables lead nowhere.
+ */
+bool seal_copy(const struct tf_map *copy);
+
 /* Something is to be recorded after the end. Any thread, any time. */
 void seal_break(const struct tf_map *map);
 
