@@ -14,6 +14,7 @@
 #include "report/reader/reader.h"
 #include "report/reader/reader_check.h"
 #include "report/reader/reader_guard.h"
+#include "report/reader/reader_hold.h"
 #include "report/reader/reader_progress.h"
 #include "report/reader/state.h"
 #include "shim/core/drain/drain.h"
@@ -90,17 +91,6 @@ static int reserve(struct recording *r, uint64_t file_bytes)
 	return mprotect(base + arena, ARENA_BYTES, PROT_READ | PROT_WRITE) ? -errno : 0;
 }
 
-/* Makes the header's pages private: it stays as it was now, while its process goes on. */
-static void snapshot_header(struct recording *r)
-{
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	for (uint64_t at = 0; at < sizeof(struct tf_header) && at < r->file_bytes; at += page) {
-		volatile uint8_t *byte = r->map.base + at;
-		*byte = *byte;
-	}
-}
-
 /* What a killed process left in its rings, through the code that its collector would have run. */
 static void take_what_is_left(struct recording *r)
 {
@@ -125,7 +115,7 @@ static void take_what_is_left(struct recording *r)
 /* Changes nothing but the header's tables. */
 static int check(struct recording *r, char error[READER_ERROR_BYTES])
 {
-	snapshot_header(r);
+	reader_hold_header(&r->map);
 	if (reader_check_header(r, error))
 		return -1;
 	r->live = state_runs(r);
@@ -138,15 +128,22 @@ static int check(struct recording *r, char error[READER_ERROR_BYTES])
 		warn(&r->damage, "its contents are not what its process left: the digest that was "
 		                 "made at its end is of others");
 	reader_check_threads(r);
+	if (r->live)
+		reader_hold(&r->map);
 	return 0;
 }
 
+/*
+ * Not of a process that runs: its collector is at the same rings, and what both take would be
+ * counted twice. What it has not taken yet is missing for a moment in all but the exact counts.
+ */
 static int drain_rest(struct recording *r, char error[READER_ERROR_BYTES])
 {
-	r->twice = reader_counted_already(r);
-	take_what_is_left(r);
-	if (!r->live)
+	if (!r->live) {
+		r->twice = reader_counted_already(r);
+		take_what_is_left(r);
 		reader_check_counts(r);
+	}
 	if (recording_shrank(r)) {
 		snprintf(error, READER_ERROR_BYTES, "it became shorter while it was read");
 		return -1;
@@ -257,8 +254,8 @@ static int map_file(struct recording *r, int fd, char error[READER_ERROR_BYTES])
 
 /*
  * Whether the file has become another one since its header was looked at: its process goes on, and
- * ended just now, or lives where its pid cannot be seen. What it wrote meanwhile does not belong to
- * that header.
+ * ended just now, or has closed it and makes more calls, or lives where its pid cannot be seen.
+ * What it wrote meanwhile does not belong to that header.
  */
 static bool moved_on(const struct recording *r, int fd)
 {
@@ -266,9 +263,10 @@ static bool moved_on(const struct recording *r, int fd)
 	struct tf_header now;
 	struct stat st;
 
-	return h->state == TF_STATE_OPEN && pread(fd, &now, sizeof(now), 0) == sizeof(now) &&
+	return pread(fd, &now, sizeof(now), 0) == sizeof(now) &&
 	       (now.state != h->state || now.alloc_end != h->alloc_end ||
 	        now.last_seen != h->last_seen || now.seal.state != h->seal.state ||
+	        now.seal.digest != h->seal.digest ||
 	        (!fstat(fd, &st) && (uint64_t)st.st_size != r->file_bytes));
 }
 
@@ -282,7 +280,8 @@ static int open_once(struct recording *r, const char *path, bool *again,
 	if (!rc) {
 		reader_guard_start(r);
 		rc = check(r, error);
-		*again = !rc && (r->damage.count || !r->live) && moved_on(r, fd);
+		*again = !rc && (((r->damage.count || !r->live) && moved_on(r, fd)) ||
+		                 (r->live && !reader_is_held(&r->map, fd)));
 	}
 	if (fd >= 0)
 		close(fd);

@@ -14,7 +14,7 @@
  * that were in a call.
  */
 struct counted {
-	bool open;         /* its process was killed */
+	bool open;         /* its process was killed, or made calls after the end */
 	uint64_t twice;    /* records that may have been counted twice: recording.twice */
 	uint64_t lost;     /* records; and of each thread one that it was about to write */
 	uint64_t *calls;   /* by call, all threads */
@@ -241,7 +241,8 @@ void reader_check_counts(struct recording *r)
 	if (is_sealed(r))
 		return;
 
-	bool open = tf_header(&r->map)->state == TF_STATE_OPEN;
+	const struct tf_header *h = tf_header(&r->map);
+	bool open = h->state == TF_STATE_OPEN || h->seal.state != TF_SEAL_WHOLE;
 	struct counted c = {.open = open,
 	                    .twice = r->twice,
 	                    .calls = alloc_zeroed((size_t)r->calls + 1, sizeof(*c.calls)),

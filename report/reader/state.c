@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "report/reader/state.h"
+#include "shim/core/sys/leftover.h"
 
 #define PF_EXITING 0x4u /* of the kernel: in /proc/PID/stat */
 
@@ -125,6 +128,19 @@ static enum life life_of_task(const char *task)
 	return t.flags & PF_EXITING || is_killed(task) ? LIFE_DYING : LIFE_RUNS;
 }
 
+/* Its pid says nothing here, where processes have other numbers than where it runs: a container's.
+ */
+static enum life life_elsewhere(const struct recording *r)
+{
+	int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	struct stat st;
+	bool used = fd >= 0 && !fstat(fd, &st) && st.st_ino == r->inode && leftover_used(fd);
+
+	if (fd >= 0)
+		close(fd);
+	return used ? LIFE_RUNS : LIFE_NONE;
+}
+
 static enum life life_of(const struct recording *r)
 {
 	const struct tf_header *h = tf_header(&r->map);
@@ -137,7 +153,7 @@ static enum life life_of(const struct recording *r)
 		return LIFE_NONE;
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)h->pid);
 	if (!read_task(path, &t) || t.start != h->pid_start)
-		return LIFE_NONE;
+		return life_elsewhere(r);
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)h->pid);
 	DIR *d = opendir(path);
 	while (d && life != LIFE_RUNS && (entry = readdir(d))) {
@@ -157,7 +173,10 @@ static enum life life_of(const struct recording *r)
 
 bool state_runs(const struct recording *r)
 {
-	return tf_header(&r->map)->state == TF_STATE_OPEN && life_of(r) == LIFE_RUNS;
+	const struct tf_header *h = tf_header(&r->map);
+
+	return (h->state == TF_STATE_OPEN || h->seal.state != TF_SEAL_WHOLE) &&
+	       life_of(r) == LIFE_RUNS;
 }
 
 bool state_dying(const struct recording *r)

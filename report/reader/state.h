@@ -20,7 +20,8 @@ extern const char *const process_state_names[];
 
 /* What the recording says, which was looked at while its process ran, or not. */
 enum process_state state_of(const struct recording *r);
-/* Of one that was not closed, by the kernel's word: its process runs; it is about to end. */
+/* By the kernel's word: its process runs, and may write to it, as to one that it has sealed only
+ * where it makes more calls; it is about to end, and has not closed it. */
 bool state_runs(const struct recording *r);
 bool state_dying(const struct recording *r);
 /* CLOCK_MONOTONIC, in ns. */

@@ -15,7 +15,7 @@ import pytest
 
 import against_truth
 from against_truth import peek
-from conftest import BUILD, REPORTER, SIM, environment, report
+from conftest import BUILD, REPORTER, ROOT, SIM, environment, report
 
 KILLS = int(os.environ.get('KILLS', '60'))
 STEADY = BUILD / 'tests/e2e/steady'
@@ -136,16 +136,97 @@ def test_killed_inside_a_long_wait(start, tmp_path):
     assert b'in flight: cuCtxSynchronize' in text
 
 
-def test_running_process_is_reported_and_not_disturbed(start, tmp_path):
-    process = start(tmp_path, '4')
+def counts_of(report):
+    """What a process can only do more of."""
+    counts = {('totals', name): n for name, n in report['totals'].items()}
+    for table, key, names in (('apis', 'name', ('calls', 'failed')), ('kernels', 'name', ('launches', 'queue_count')),
+                              ('works', 'kernel', ('count', 'samples'))):
+        counts.update({(table, row[key], name): row.get(name) for row in report[table] or [] for name in names})
+    return {key: n for key, n in counts.items() if n is not None}
+
+
+@pytest.mark.parametrize('gpu', ['off', 'sample'])
+def test_running_process_is_reported_and_not_disturbed(start, tmp_path, gpu):
+    """No figure goes back: its collector changes what is read meanwhile, and takes from the same rings."""
+    process = start(tmp_path, '4', CUDASPY_GPU=gpu)
     seen, begun = [], time.monotonic()
-    while len(seen) < 5 or (seen[-1] == seen[0] and time.monotonic() - begun < 60): # it may stand still
-        time.sleep(0.05)
+    while len(seen) < 8 or (seen[-1]['totals', 'launches'] == seen[0]['totals', 'launches'] and time.monotonic() - begun < 60):
+        time.sleep(0.02) # the process may stand still as well
         now = report(recording_in(tmp_path))
         assert now['processes'][0]['state'] == 'running'
         assert now['lost']['damaged'] is None
-        seen.append(now['totals']['launches'])
-    assert seen == sorted(seen)
-    assert seen[-1] > seen[0]
+        seen.append(counts_of(now))
+    for before, after in zip(seen, seen[1:]):
+        assert {key: (n, after.get(key)) for key, n in before.items() if after.get(key, -1) < n} == {}
+    assert seen[-1]['totals', 'launches'] > seen[0]['totals', 'launches']
     end(process)
-    against_truth.assert_same_but_in_flight(report(recording_in(tmp_path)), truth_in(tmp_path))
+    if gpu == 'off': # else the simulator counts the sampler's calls as well
+        against_truth.assert_same_but_in_flight(report(recording_in(tmp_path)), truth_in(tmp_path))
+
+
+def test_running_process_of_another_pid_namespace(start, tmp_path):
+    """As a container's seen from outside, or the other way round: its pid says nothing there."""
+    process = start(tmp_path, '2')
+    apart = ['unshare', '-pf', '--mount-proc', REPORTER, 'report', '--format', 'json', recording_in(tmp_path)]
+    p = subprocess.run(apart, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    if p.returncode and b'unshare' in p.stderr:
+        pytest.skip(f'no pid namespaces here: {p.stderr.decode().strip()}')
+    if subprocess.run(['stat', '-f', '-c', '%T', tmp_path], stdout=subprocess.PIPE).stdout.strip() not in (b'ext2/ext3', b'xfs', b'tmpfs'):
+        pytest.skip('this file system does not tell who uses a file')
+    for _ in range(5):
+        now = json.loads(subprocess.run(apart, stdout=subprocess.PIPE, check=True).stdout)
+        assert (now['processes'][0]['state'], now['lost']['damaged']) == ('running', None)
+    end(process)
+    gone = json.loads(subprocess.run(apart, stdout=subprocess.PIPE, check=True).stdout)
+    assert gone['processes'][0]['state'] == 'killed'
+
+
+LINGERS = r"""
+#include <pthread.h>
+#include <unistd.h>
+#include "tests/e2e/programs/work.h"
+static volatile int ending;
+/* Registered ahead of the shim's handler, and so run after it. */
+static void lingers(void)
+{
+	ending = 1;
+	sleep(60);
+}
+static void *calls(void *unused)
+{
+	CHECK(cuCtxSetCurrent(work_context));
+	while (!ending)
+		usleep(100);
+	puts("ending");
+	fflush(stdout);
+	for (;;)
+		cuStreamQuery(NULL);
+	return NULL;
+}
+int main(void)
+{
+	pthread_t t;
+	atexit(lingers);
+	work_start();
+	pthread_create(&t, NULL, calls, NULL);
+	work_launches(20000);
+	return 0;
+}
+"""
+
+
+def test_calls_of_a_process_that_has_closed_it(tmp_path, compile_c):
+    """It ends for a while, and another thread calls on: what is read is of no one moment, and no damage."""
+    program = compile_c(LINGERS, '-O1', f'-I{ROOT}', '-lcuda', '-lpthread', name='lingers')
+    process = subprocess.Popen([program], env=environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    try:
+        assert process.stdout.readline() == b'ending\n'
+        for _ in range(30):
+            now = report(recording_in(tmp_path))
+            assert (now['processes'][0]['state'], now['lost']['damaged']) == ('complete', None)
+            assert now['totals']['launches'] == 20000
+    finally:
+        process.kill()
+        process.communicate()
+    assert report(recording_in(tmp_path))['lost']['damaged'] is None

@@ -93,18 +93,32 @@ static bool tells_of_mappings(int fd)
 	       (unsigned long)fs.f_type == XFS_SUPER_MAGIC;
 }
 
-bool leftover_unused(int fd)
+enum use { UNUSED, USED, UNKNOWN };
+
+static enum use use_of(int fd)
 {
 	struct identity id;
 
 	if (!identify(fd, &id) || !is_own_file(&id) || !tells_of_mappings(fd))
-		return false;
+		return UNKNOWN;
 	/* Who opens the file for writing just now would make the kernel send a signal: one that
 	 * does nothing. */
-	if (syscall(SYS_fcntl, fd, F_SETSIG, SIGURG) || syscall(SYS_fcntl, fd, F_SETLEASE, F_RDLCK))
-		return false;
+	if (syscall(SYS_fcntl, fd, F_SETSIG, SIGURG))
+		return UNKNOWN;
+	if (syscall(SYS_fcntl, fd, F_SETLEASE, F_RDLCK))
+		return errno == EAGAIN ? USED : UNKNOWN;
 	syscall(SYS_fcntl, fd, F_SETLEASE, F_UNLCK);
-	return true;
+	return UNUSED;
+}
+
+bool leftover_unused(int fd)
+{
+	return use_of(fd) == UNUSED;
+}
+
+bool leftover_used(int fd)
+{
+	return use_of(fd) == USED;
 }
 
 static bool read_at(int fd, void *to, uint64_t bytes, uint64_t at)

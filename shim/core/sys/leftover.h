@@ -24,6 +24,9 @@
  */
 bool leftover_unused(int fd);
 
+/* Whether somebody has: as sure, and false where the kernel cannot be asked. */
+bool leftover_used(int fd);
+
 /*
  * Moves the live data at the absolute path `live` to its stub, if it is unused and the stub still
  * names it. Nothing is changed where that fails. Trusts nothing in the file.
