@@ -227,10 +227,10 @@ void cupti_finish(void)
 {
 	if (!in_use())
 		return;
-	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	bool alone = lock_take_within(&reading, EXIT_WAIT_NS);
 	bool ours = leave(STATE_ON); /* the collector calls CUPTI no more: the driver goes next */
 	if (!alone) {                /* it is stuck in there: nobody knows how many records */
+		__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 		spy_count_anomaly(SPY_ANOMALY_CUPTI_DROPPED);
 		return;
 	}
@@ -239,6 +239,8 @@ void cupti_finish(void)
 		ask(CP_FLUSH_FORCED);
 	else
 		cupti_records_collect();
+	/* Only now: of what other threads have launched meanwhile it is known by which call. */
+	__atomic_store_n(&spy_gate_page.gate.gpu, SPY_GPU_NONE, __ATOMIC_RELAXED);
 	cupti_records_write();
 	lock_give(&reading);
 }
