@@ -27,7 +27,7 @@ def test_steps_found_need_no_number(runs, tmp_path):
     """Another number of steps is no change of a step."""
     base = save(tmp_path, runs())
     rules = ['launches_per_step <= +0', 'syncs_per_step = 1', 'copy_bytes_per_step = 64B', 'alloc_calls_per_step = 0']
-    longer = record(tmp_path / 'longer', runs.program, '50')
+    longer = record(tmp_path / 'longer', runs.program, '50', **VIRTUAL_TIME)
     found = outcomes('--baseline', base, *limits(*rules), longer, status=0)
     assert found['launches_per_step <= +0']['before'] == found['launches_per_step <= +0']['after'] == [2, 2]
     # Where the first and the last of the steps found begin and end is not known: they are left out.

@@ -220,13 +220,14 @@ def steps(compile_c):
 @pytest.mark.parametrize('which', [ASKED, BY_ITSELF, AT_THE_END, OLDEST])
 def test_a_long_run(spy, steps, which):
     """Where graphs are recorded CUPTI is asked for nothing before the end: real ones make graph launches fail."""
-    r = spy(steps, 2000, SIM_SYNC_NS=300000, **with_cupti(which))
+    r = spy(steps, 2000, SIM_SYNC_NS=500000, **with_cupti(which))
     work = check_complete(r)
     kernels = sorted((w for w in work.all if w['kind'] == KERNEL), key=lambda w: w['start'])
     causes = [w['cause'] for w in kernels]
     assert len(set(causes)) == len(causes) == 2000 and causes == sorted(causes)
     if which in (ASKED, OLDEST):
-        assert requests(r.log)[:4] == [0] * 4 and requests(r.log)[-1] == 1
+        *before, last = requests(r.log)
+        assert before and not any(before) and last == 1
     else:
         assert requests(r.log) == [1]
     assert [int(ms) for what, ms in r.log if what == 'period'] == ([100] if which is BY_ITSELF else [])

@@ -15,7 +15,7 @@ import time
 import pytest
 
 import against_truth
-from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, environment, report
+from conftest import BUILD, REPORTER, ROOT, SAMPLES, SHIM, SIM, VIRTUAL_TIME, environment, report
 from test_lifecycle import LAUNCHES
 
 SHORT = LAUNCHES + 'int main(void) { work_start(); work_launches(100); CHECK(cuCtxSynchronize()); return 0; }'
@@ -32,7 +32,8 @@ def go(run, compile_c):
 
     def running(**variables):
         started = time.monotonic()
-        r = run(program, **variables)
+        # At the end NVML is waited for, for 100 ms: of time that a machine standing still does not use up.
+        r = run(program, **({} if 'SIM_NVML_SLOW_MS' in variables else VIRTUAL_TIME), **variables)
         assert r.status == 0, r.out
         if 'CUDASPY_GPU' not in variables: # else the sampler's calls are in the truth too
             against_truth.assert_same_calls(r.report, r.truth)
@@ -68,7 +69,7 @@ def test_a_healthy_device(go, mode):
     for reading in device['start'], device['exit']:
         assert {key: reading[key] for key in HEALTHY} == HEALTHY
         assert reading['other_processes'] in (0, None)  # a container hides those outside
-        assert reading['cost_ns'] > 0
+        assert reading['cost_ns'] >= 0
     assert 0 < device['between_ns'] <= r.report['wall_ns']
     assert device['power_capped_share'] == 0
     assert 'environment GPU 0 at exit: 1980 of 1980 MHz, 310 of 700 W, 45 C, PCIe generation 5 x16' in text(r)

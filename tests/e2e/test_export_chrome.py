@@ -10,8 +10,8 @@ import zlib
 import pytest
 
 from chrome_rules import Trace, check, check_tracks, export, union
-from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SANITIZED, SHIM, SIM, environment, need, need_nvtx, python_reader, \
-    report
+from conftest import BUILD, READERS, REPORTER, ROOT, SAMPLES, SANITIZED, SHIM, SIM, VIRTUAL_TIME, environment, need, need_nvtx, \
+    python_reader, report
 
 CUPTI = {'CUDASPY_GPU': 'cupti', 'CUDASPY_TRACE': 1, 'LD_LIBRARY_PATH': f'{SIM}:{SIM}/cupti13'}
 SAMPLE = {'CUDASPY_GPU': 'sample', 'CUDASPY_TRACE': 1}
@@ -60,7 +60,7 @@ def test_times_are_the_truth(trace):
 
 def test_estimates_are_the_timeline(trace):
     """Where a mean stands for a piece its args say so, and the whole is what the report says."""
-    r, t = trace('vector_add', 4000, **SAMPLE)
+    r, t = trace('vector_add', 4000, **SAMPLE, **VIRTUAL_TIME)
     timed = collections.Counter(e['args']['timed'] for e in t.work)
     assert timed['by work like it'] > 1000 and timed['by events around it'] > 20
     assert timed['by events around it'] == pytest.approx(sum(k['samples'] for k in report(r.recording)['kernels']), rel=0.2)

@@ -131,7 +131,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     def kib(calls):
         recording, = record(tmp_path / str(calls), SAMPLES / 'sim/many_tiny_launches', calls, CUDASPY_TRACE=1).glob('*.cudaspy')
         return anonymous_kib('export', '-f', 'sqlite', '-o', tmp_path / f'{calls}.sqlite', recording)
-    assert kib(900000) < kib(300000) + 20 * 1024
+    assert kib(900000) < max(kib(300000), kib(310000)) + 20 * 1024 # a peak may be missed
 
 
 def columns(db, table):

@@ -190,7 +190,7 @@ def test_texts_have_the_verdict_and_the_counts_of_the_json(recording, whole):
 
 def test_texts_say_the_same_of_gpu_and_steps(recording, whole):
     screen, brief = printed(recording), printed(recording, '--format', 'brief')
-    busy = [re.search(r'GPU busy\W+([\d.]+(?: to [\d.]+)? %)', text) for text in (screen, brief)]
+    busy = [re.search(r'^GPU busy\W+([\d.]+(?: to [\d.]+)? %)', text, re.M) for text in (screen, brief)]
     assert bool(busy[0]) == bool(busy[1])
     if busy[0]:
         assert busy[0][1] == busy[1][1]
