@@ -228,6 +228,17 @@ static void run_beside(const struct model *m, struct phase_candidate *of,
 	of->alike[of->alike_count++] = c->source;
 }
 
+/* Steps found that are those of a range that was taken: as many, over the same time, of which
+ * theirs may be more where one of them stood still. */
+static bool is_the_range(const struct phase_candidate *found, const struct phase_candidate *range,
+                         double time)
+{
+	uint64_t more = found->steps > range->steps ? found->steps - range->steps
+	                                            : range->steps - found->steps;
+
+	return found->found && !range->found && more <= 1 && time > BESIDE * range->time;
+}
+
 /* Those that others run beside are taken; what is too short of these is left again. */
 static void take_loops(const struct model *m, struct phase_candidates *of, size_t chosen)
 {
@@ -241,15 +252,17 @@ static void take_loops(const struct model *m, struct phase_candidates *of, size_
 			c = &of->items[0];
 		seen[c - of->items] = true;
 		double overlap = 0;
+		bool same = false;
 		for (size_t i = 0; i < of->count; i++) {
 			struct phase_candidate *t = &of->items[i];
 			double time = t->taken ? both(t, c) : 0;
 			overlap += time;
+			same |= t->taken && is_the_range(c, t, time);
 			if (time > BESIDE * c->time && c->found && t->found && t->tid && c->tid &&
 			    t->tid != c->tid)
 				run_beside(m, t, c);
 		}
-		c->taken = c->time > 0 && overlap <= BESIDE * c->time;
+		c->taken = c->time > 0 && overlap <= BESIDE * c->time && !same;
 		if (c->taken)
 			longest = fmax(longest, c->time);
 	}

@@ -564,6 +564,39 @@ static void test_ranges(void **state)
 	end(&r);
 }
 
+/* The steps of a range are found as well, and the first of these stood still ahead of its range:
+ * with more than twice the range's time it is the same loop all the same. */
+static void test_a_range_and_its_steps_found(void **state)
+{
+	static const double one[] = {80, 900};
+	struct run r;
+
+	start(&r, 1);
+	slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+	add_up(&r);
+	struct model_loop *found = loop(&r, 0, 1, "k", one, 1);
+	found->steps = found->stretches[0].steps = 41;
+	r.m.ranges = alloc_zeroed(1, sizeof(*r.m.ranges));
+	r.m.range_count = 1;
+	r.m.ranges[0] = (struct model_range){.name = alloc_string("step"),
+	                                     .parent = RANGE_NONE,
+	                                     .count = 40,
+	                                     .counted = 40,
+	                                     .rows = 40,
+	                                     .stride = 1,
+	                                     .total = 40 * 9 * MS,
+	                                     .q = {9 * MS, 9 * MS, 9 * MS},
+	                                     .work = {.launches = 400}};
+	r.m.step_rows = alloc_zeroed(1000, sizeof(*r.m.step_rows));
+	for (int at = 500; at < 900; at += 10)
+		r.m.step_rows[r.m.step_row_count++] =
+		        (struct model_step){.start = at * MS, .duration = 9 * MS, .counted = true};
+	finish(&r);
+	assert_int_equal(r.m.phases.loops, 1);
+	assert_int_equal(row(&r, 1, PHASE_LOOP)->steps, 40);
+	end(&r);
+}
+
 /* Each loop has a verdict of its own. */
 static void test_a_verdict_each(void **state)
 {
@@ -616,6 +649,7 @@ int main(void)
 	        cmocka_unit_test(test_the_wait_behind_a_loop),
 	        cmocka_unit_test(test_processes),
 	        cmocka_unit_test(test_ranges),
+	        cmocka_unit_test(test_a_range_and_its_steps_found),
 	        cmocka_unit_test(test_a_verdict_each),
 	};
 
