@@ -79,6 +79,7 @@ struct steps_detector { /* of one thread, or of all */
 	/* `typical`: the last one that was not odd, but for its times and counts. */
 	struct steps_segment now, typical;
 	uint64_t matched; /* events of `now` that the typical step has as well */
+	bool torn;        /* a pause lies amid `now`: what is on its other side is left out */
 	struct steps_segment held[STEP_ODD_MOST]; /* odd ones since */
 	struct steps_segment cut;   /* `now` when it had as many events as the typical one */
 	struct steps_segment early; /* and before an event that came late, by which it may

@@ -23,6 +23,7 @@ static void begin_step(struct steps_detector *d, uint64_t start, uint64_t first)
 {
 	d->now = (struct steps_segment){.start = start, .first = first};
 	d->matched = 0;
+	d->torn = false;
 }
 
 /* How much alike the typical step the one under way is: what its events were counted for. */
@@ -59,7 +60,8 @@ static void put_held(struct steps_detector *d, struct tf_map *map)
 
 /*
  * A step is over, before event `behind`. The first one waits for the second, and an odd one for the
- * next that is not: what comes before or after a loop is no step of it.
+ * next that is not: what comes before or after a loop is no step of it. Nor is what a pause has
+ * left of one: a step's counts would be short of what was done.
  */
 static void end_segment(struct steps_detector *d, struct tf_map *map, const struct steps_segment *s,
                         uint64_t behind)
@@ -69,6 +71,8 @@ static void end_segment(struct steps_detector *d, struct tf_map *map, const stru
 	double how = !d->has_typical ? 0
 	             : s == &d->now  ? alike_now(d)
 	                             : steps_alike(s->buckets, d->typical.buckets);
+	if (s == &d->now && d->torn && d->has_typical && s->events < d->typical.events)
+		return;
 	if (d->first_waits && how >= ALIKE_LEAST)
 		steps_put(d, map, &d->typical, how, s->first);
 	if (!d->has_typical || d->first_waits) {
@@ -172,11 +176,15 @@ static void begin_behind(struct steps_detector *d, uint64_t start)
  */
 static void cut_at_pause(struct steps_detector *d, struct tf_map *map, uint64_t n)
 {
+	bool waits = d->inside && d->marker_waits;
+
 	if (d->inside && !d->marker_waits) {
+		d->torn = true;
 		end_segment(d, map, &d->now, n);
 		d->inside = false;
 	}
 	begin_step(d, event_at(d, n)->start, n);
+	d->torn = waits;
 	begin_behind(d, d->now.start);
 }
 

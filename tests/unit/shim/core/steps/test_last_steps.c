@@ -101,6 +101,38 @@ static void test_a_pause_late_in_the_last_step(void **state)
 	paused(10, 2, STEPS);
 }
 
+/* The machine stops amid a step, for longer than a pause between two of them: whether steps end
+ * with a wait or begin with a copy, those that are told are whole. */
+static void stopped(bool waits)
+{
+	begins();
+	for (int i = 1; i <= STEPS; i++) {
+		if (!waits)
+			upload();
+		for (uint32_t k = 1; k <= 10; k++) {
+			now += i == STEPS / 2 && k == 5 ? 1000 * STEP_TICKS : 0;
+			run_kernel(k);
+		}
+		if (waits)
+			wait_here();
+	}
+	const struct tf_loop *l = longest(NULL);
+	assert_in_range(l->steps, STEPS - 2, STEPS);
+	assert_int_equal(l->counts.launches, 10 * l->steps);
+	assert_int_equal(waits ? l->counts.syncs : l->counts.copies, l->steps);
+	rows_agree();
+}
+
+static void test_a_stop_amid_a_step_that_ends_with_a_wait(void **state)
+{
+	stopped(true);
+}
+
+static void test_a_stop_amid_a_step_that_begins_with_a_copy(void **state)
+{
+	stopped(false);
+}
+
 /* As a loader that reads a file for ten batches at once. */
 static void test_a_pause_in_each_tenth_step(void **state)
 {
@@ -335,6 +367,10 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_long_free_behind_is_no_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_early_in_the_last_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_the_last_step, begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_stop_amid_a_step_that_ends_with_a_wait,
+	                                        begin, finish),
+	        cmocka_unit_test_setup_teardown(test_a_stop_amid_a_step_that_begins_with_a_copy,
+	                                        begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_late_in_the_last_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_in_each_tenth_step, begin, finish),
 	        cmocka_unit_test_setup_teardown(test_a_pause_amid_each_tenth_step, begin, finish),
