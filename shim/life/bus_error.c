@@ -50,6 +50,10 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	int saved = errno;
 
+	if (info->si_code > 0 && storage_replaces_copy(info->si_addr)) {
+		errno = saved;
+		return;
+	}
 	if (info->si_code > 0 && replace((uintptr_t)info->si_addr)) {
 		spy_cut_short();
 		errno = saved;

@@ -105,7 +105,7 @@ static void finish(void *unused)
 	if (storage_was_cut())
 		return;
 	close_recording(h);
-	storage_publish();
+	storage_publish(collector_is_still());
 	if (spy_was_cut() && storage_was_cut()) /* meanwhile */
 		return;
 	if (!spy_options.quiet || storage_is_gone())
@@ -143,7 +143,7 @@ static void at_exit(void)
 static void finish_again(void *unused)
 {
 	close_recording(tf_header(&spy_map));
-	storage_publish();
+	storage_publish(collector_is_still());
 }
 
 static void __attribute__((destructor)) at_unload(void)

@@ -280,38 +280,76 @@ static bool is_whole(void)
 	return __atomic_load_n(&tf_header(&spy_map)->seal.state, __ATOMIC_SEQ_CST) == TF_SEAL_WHOLE;
 }
 
+/* The copy, while it is mapped to be sealed. */
+static struct {
+	uint8_t *volatile base;
+	volatile uint64_t bytes;
+	volatile bool gone; /* a page of it could not be read */
+} mapped_copy;
+
+bool storage_replaces_copy(const void *at)
+{
+	const uintptr_t base = (uintptr_t)mapped_copy.base, page = (uintptr_t)at / 4096 * 4096;
+
+	if (!base || page < base || page >= base + mapped_copy.bytes)
+		return false;
+	mapped_copy.gone = true;
+	return mmap((void *)page, base + mapped_copy.bytes - page, PROT_READ | PROT_WRITE,
+	            MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
+enum sealing { SEALED, TORN, UNABLE };
+
 /*
  * Calls went on while the file's first `bytes` bytes were copied: parts of it are of different
- * moments, and without a seal of its own a reader would have to take it for damaged. False: it
- * cannot have one.
+ * moments, and without a seal of its own a reader would have to take it for damaged.
  */
-static bool seal_file(int fd, uint64_t bytes)
+static enum sealing seal_file(int fd, uint64_t bytes)
 {
+	enum sealing how = UNABLE;
 	void *base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0);
-	bool ok = false;
 
-	if (base != MAP_FAILED) {
-		const struct tf_map copy = {.base = base, .size = bytes};
-		tf_header(&copy)->alloc_end = bytes;
-		ok = seal_copy(&copy) && write_seal(fd, &copy);
-		munmap(base, bytes);
-	}
-	return ok;
+	if (base == MAP_FAILED)
+		return UNABLE;
+	const struct tf_map copy = {.base = base, .size = bytes};
+	mapped_copy.gone = false;
+	mapped_copy.bytes = bytes;
+	mapped_copy.base = base;
+	tf_header(&copy)->alloc_end = bytes;
+	if (!seal_copy(&copy))
+		how = TORN;
+	else if (!mapped_copy.gone && write_seal(fd, &copy))
+		how = SEALED;
+	mapped_copy.base = NULL;
+	munmap(base, bytes);
+	return how;
 }
 
-/* The same again where a thread came, or a table grew, amid it. */
-static bool copy_sealed(int fd)
+/* The header was copied first, and may say otherwise. */
+static bool say_broken(int fd)
 {
-	uint64_t bytes = 0;
-	bool ok = copy_out(fd, &bytes);
+	const uint64_t broken = TF_SEAL_BROKEN;
 
-	for (unsigned tries = 1; ok && !is_whole() && !seal_file(fd, bytes) && tries < COPIES_MOST;
-	     tries++)
-		ok = syscall(SYS_lseek, fd, 0, SEEK_SET) == 0 && copy_out(fd, &bytes);
-	return ok;
+	return syscall(SYS_pwrite64, fd, &broken, sizeof(broken),
+	               offsetof(struct tf_header, seal.state)) == sizeof(broken);
 }
 
-void storage_publish(void)
+/* Again where a thread came, or a table grew, amid it. */
+static bool copy_sealed(int fd, bool settled)
+{
+	enum sealing how = TORN;
+	uint64_t bytes = 0;
+	bool ok = true;
+
+	for (unsigned tries = 0; ok && how == TORN && tries < COPIES_MOST; tries++) {
+		ok = syscall(SYS_lseek, fd, 0, SEEK_SET) == 0 && copy_out(fd, &bytes);
+		if (ok)
+			how = is_whole() ? SEALED : settled ? seal_file(fd, bytes) : UNABLE;
+	}
+	return ok && (how == SEALED || say_broken(fd));
+}
+
+void storage_publish(bool settled)
 {
 	char part[PATH_MAX + 8];
 	struct file_id id;
@@ -328,10 +366,11 @@ void storage_publish(void)
 		return;
 	snprintf(part, sizeof(part), "%s.part", storage_file.path);
 	fd = leftover_open_part(part);
-	ok = fd >= 0 && copy_sealed(fd) && identify_file(fd, &id) && leftover_is_written(fd) &&
-	     !rename(part, storage_file.path);
+	ok = fd >= 0 && copy_sealed(fd, settled) && identify_file(fd, &id) &&
+	     leftover_is_written(fd) && !rename(part, storage_file.path);
 	if (ok) {
 		storage_file.published_id = id;
+		storage_file.published = true;
 		unlink(storage_file.live);
 	} else {
 		if (!storage_file.copy_said)

@@ -37,8 +37,12 @@ bool storage_was_cut(void);
 const char *storage_path(void);
 
 /* Copies a recording that lives in memory to where the user wants it; nothing to do for others. May
- * be called again. */
-void storage_publish(void);
+ * be called again. `settled`: but for calls that come now nothing writes to it any more. */
+void storage_publish(bool settled);
+
+/* A page of the copy cannot be read, while it is looked at: something else takes its place. False:
+ * the address is not in it. For the handler of SIGBUS. */
+bool storage_replaces_copy(const void *at);
 
 /* Not NULL: the file at that path, or where the recording lives in memory its stub, is not there
  * any more, or another one is. Then where the recording still is, or "". */

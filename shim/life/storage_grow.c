@@ -73,7 +73,7 @@ static void full(const struct tf_header *h, int error)
 		return;
 	storage_file.error = error;
 	storage_file.full_until_ns = clock_monotonic_ns() + RETRY_NS;
-	if (!storage_file.full_said && h->magic[0] && !h->closed &&
+	if (!storage_file.full_said && h->magic[0] && !storage_file.published &&
 	    !(share && storage_file.limit_said))
 		spy_say("%s cannot grow: %s; calls go on being counted, records are thinned",
 		        storage_file.path,

@@ -22,6 +22,7 @@ struct storage_file {
 	uint64_t space_most;         /* bytes that it may take in memory; 0 = no limit of ours */
 	bool in_memory, of_cgroup;   /* of_cgroup: that is what a cgroup leaves, not a folder */
 	bool blocks_tell;            /* the file system counts what it promised */
+	bool published;              /* the copy was made, and the live data is gone */
 	bool limit_said, full_said, copy_said, cut_said;
 	int error;              /* the last one, -errno */
 	uint64_t full_until_ns; /* monotonic: no new try before */

@@ -383,7 +383,7 @@ static void test_in_memory(void **state)
 	uint64_t at = spy_map.alloc(&spy_map, 3 * MIB);
 	assert_int_not_equal(at, 0);
 	strcpy((char *)spy_map.base + at, "the last words");
-	storage_publish();
+	storage_publish(true);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy")), tf_header(&spy_map)->alloc_end);
 	assert_int_equal(bytes_of(live), -1);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy.part")), -1);
@@ -394,7 +394,7 @@ static void test_in_memory(void **state)
 	assert_string_equal(got, "the last words");
 
 	strcpy((char *)spy_map.base + at, "still later words"); /* by a static destructor */
-	storage_publish();
+	storage_publish(true);
 	fd = open(in_folder("a.cudaspy"), O_RDONLY);
 	assert_int_equal(pread(fd, got, 15, (off_t)at), 15);
 	close(fd);
@@ -426,7 +426,7 @@ static void test_in_memory_and_the_stub_replaced(void **state)
 	create(in_folder("a.cudaspy"));
 	assert_int_equal(rename(in_folder("a.cudaspy"), in_folder("stub")), 0);
 	put_file(in_folder("a.cudaspy"), "a stranger's");
-	storage_publish();
+	storage_publish(true);
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
 	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 }
@@ -439,7 +439,7 @@ static void test_in_memory_and_the_stub_of_another_device(void **state)
 	create(in_folder("a.cudaspy"));
 	put_file(in_folder("a.cudaspy"), "a stranger's");
 	storage_file.published_id.device++;
-	storage_publish();
+	storage_publish(true);
 	assert_holds(in_folder("a.cudaspy"), "a stranger's");
 	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 }
@@ -451,13 +451,13 @@ static void test_in_memory_and_a_part_is_there(void **state)
 	need_shm();
 	create(in_folder("a.cudaspy"));
 	put_file(in_folder("a.cudaspy.part"), "a stranger's");
-	storage_publish();
+	storage_publish(true);
 	assert_holds(in_folder("a.cudaspy.part"), "a stranger's");
 	assert_int_equal(bytes_of(storage_file.live), FIRST_BYTES);
 	assert_int_equal(stub_lines, 1);
 	assert_non_null(strstr(stub_said, storage_file.live));
 	put_file(in_folder("a.cudaspy.part"), "CUDASPY\n");
-	storage_publish();
+	storage_publish(true);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy.part")), -1);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy")), tf_header(&spy_map)->alloc_end);
 	assert_int_equal(bytes_of(storage_file.live), -1);
@@ -466,7 +466,7 @@ static void test_in_memory_and_a_part_is_there(void **state)
 static void test_publish_without_need(void **state)
 {
 	create(in_folder("a.cudaspy"));
-	storage_publish();
+	storage_publish(true);
 	assert_int_equal(bytes_of(in_folder("a.cudaspy")), FIRST_BYTES);
 }
 
