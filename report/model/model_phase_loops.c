@@ -228,15 +228,19 @@ static void run_beside(const struct model *m, struct phase_candidate *of,
 	of->alike[of->alike_count++] = c->source;
 }
 
-/* Steps found that are those of a range that was taken: as many, over the same time, of which
- * theirs may be more where one of them stood still. */
-static bool is_the_range(const struct phase_candidate *found, const struct phase_candidate *range,
-                         double time)
+/* Steps found that are those of a range that was taken: as many, as far as the rows of the range
+ * tell, and over its time. Their own time may be longer: the program stood still ahead of a range.
+ */
+static bool is_the_range(const struct model *m, const struct phase_candidate *found,
+                         const struct phase_candidate *range, double time)
 {
-	uint64_t more = found->steps > range->steps ? found->steps - range->steps
-	                                            : range->steps - found->steps;
+	if (!found->found || range->found || !(time > BESIDE * range->time))
+		return false;
+	uint64_t apart = found->steps > range->steps ? found->steps - range->steps
+	                                             : range->steps - found->steps,
+	         stride = m->ranges[range->source].stride;
 
-	return found->found && !range->found && more <= 1 && time > BESIDE * range->time;
+	return apart <= (stride > 1 ? stride : 1);
 }
 
 /* Those that others run beside are taken; what is too short of these is left again. */
@@ -257,7 +261,7 @@ static void take_loops(const struct model *m, struct phase_candidates *of, size_
 			struct phase_candidate *t = &of->items[i];
 			double time = t->taken ? both(t, c) : 0;
 			overlap += time;
-			same |= t->taken && is_the_range(c, t, time);
+			same |= t->taken && is_the_range(m, c, t, time);
 			if (time > BESIDE * c->time && c->found && t->found && t->tid && c->tid &&
 			    t->tid != c->tid)
 				run_beside(m, t, c);
