@@ -128,13 +128,22 @@ static enum life life_of_task(const char *task)
 	return t.flags & PF_EXITING || is_killed(task) ? LIFE_DYING : LIFE_RUNS;
 }
 
-/* Its pid says nothing here, where processes have other numbers than where it runs: a container's.
- */
+/* Processes have other numbers here than where this one runs or ran: a container's. */
+static bool is_elsewhere(const struct recording *r)
+{
+	const uint64_t theirs = tf_header(&r->map)->pid_namespace;
+	struct stat st;
+
+	return theirs && !stat("/proc/self/ns/pid", &st) && st.st_ino != theirs;
+}
+
+/* Whether somebody writes to it: the process, or a child that it forked and that outlived it. */
 static enum life life_elsewhere(const struct recording *r)
 {
-	int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	int fd = open(r->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
-	bool used = fd >= 0 && !fstat(fd, &st) && st.st_ino == r->inode && leftover_used(fd);
+	bool used = fd >= 0 && !fstat(fd, &st) && st.st_ino == r->inode && st.st_dev == r->device &&
+	            leftover_used(fd);
 
 	if (fd >= 0)
 		close(fd);
@@ -151,9 +160,11 @@ static enum life life_of(const struct recording *r)
 
 	if (!r->inode || !same_machine(h) || !h->pid || h->pid > INT32_MAX)
 		return LIFE_NONE;
+	if (is_elsewhere(r))
+		return life_elsewhere(r);
 	snprintf(path, sizeof(path), "/proc/%d/stat", (int)h->pid);
 	if (!read_task(path, &t) || t.start != h->pid_start)
-		return life_elsewhere(r);
+		return LIFE_NONE;
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)h->pid);
 	DIR *d = opendir(path);
 	while (d && life != LIFE_RUNS && (entry = readdir(d))) {

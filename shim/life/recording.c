@@ -11,6 +11,7 @@
 #include "shim/base/gate.h"
 #include "shim/base/recording_tables.h"
 #include "shim/core/options/options.h"
+#include "shim/core/sys/same_file.h"
 #include "shim/life/gpu_figures.h"
 #include "shim/real/real.h"
 #include "shim/life/storage.h"
@@ -68,6 +69,14 @@ static void choose_run_id(struct tf_header *h)
 	h->run_id_from = from;
 }
 
+/* 0 = not known. */
+static uint64_t own_pid_namespace(void)
+{
+	struct file_id id;
+
+	return identify_at(AT_FDCWD, "/proc/self/ns/pid", 0, &id) ? id.inode : 0;
+}
+
 static void identify(struct tf_header *h)
 {
 	char text[8192];
@@ -75,6 +84,7 @@ static void identify(struct tf_header *h)
 	h->pid = (uint64_t)getpid();
 	h->ppid = (uint64_t)getppid();
 	h->pid_start = own_start_time();
+	h->pid_namespace = own_pid_namespace();
 	sys_read_file("/proc/sys/kernel/random/boot_id", h->boot_id, sizeof(h->boot_id));
 	h->boot_id[strcspn(h->boot_id, "\n")] = 0;
 	if (gethostname(h->host, sizeof(h->host)))

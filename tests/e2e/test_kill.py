@@ -230,3 +230,38 @@ def test_calls_of_a_process_that_has_closed_it(tmp_path, compile_c):
         process.kill()
         process.communicate()
     assert report(recording_in(tmp_path))['lost']['damaged'] is None
+
+
+OUTLIVED = r"""
+#include <sys/prctl.h>
+#include <unistd.h>
+#include "tests/e2e/programs/work.h"
+int main(void)
+{
+	work_start();
+	work_launches(100);
+	if (!fork()) {
+		printf("%d\n", (int)getpid());
+		fflush(stdout);
+	}
+	for (;;)
+		pause();
+}
+"""
+
+
+def test_killed_and_outlived_by_a_child(tmp_path, compile_c):
+    """It holds what its parent had mapped, and does not make it run."""
+    program = compile_c(OUTLIVED, '-O1', f'-I{ROOT}', '-lcuda', name='outlived')
+    process = subprocess.Popen([program], env=environment(tmp_path), cwd=tmp_path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL)
+    child = int(process.stdout.readline())
+    try:
+        assert report(recording_in(tmp_path))['processes'][0]['state'] == 'running'
+        process.kill()
+        process.wait()
+        killed = report(recording_in(tmp_path))
+        assert (killed['processes'][0]['state'], killed['totals']['launches']) == ('killed', 100)
+    finally:
+        os.kill(child, signal.SIGKILL)
+        process.communicate()

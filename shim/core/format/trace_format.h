@@ -165,7 +165,7 @@ struct tf_header {
 	uint64_t graph_nodes;         /* struct tf_table of struct tf_graph_nodes; 0 = none */
 	uint64_t sites;               /* struct tf_sites; 0 = none */
 	uint64_t run_id_from;         /* enum tf_run_id_from */
-	uint64_t reserved[1];
+	uint64_t pid_namespace;       /* inode of /proc/self/ns/pid; 0 = not known */
 
 	struct tf_table calls;
 	struct tf_table threads; /* uint64_t offsets of struct tf_thread */
