@@ -270,18 +270,23 @@ static bool moved_on(const struct recording *r, int fd)
 	        (!fstat(fd, &st) && (uint64_t)st.st_size != r->file_bytes));
 }
 
-/* 0, or -1 and one line in `error`. `*again`: what was found may be other at the next look. */
-static int open_once(struct recording *r, const char *path, bool *again,
+/* Why what was found may be other at the next look. */
+enum again { FOUND, MOVED, REARRANGED };
+
+/* 0, or -1 and one line in `error`. */
+static int open_once(struct recording *r, const char *path, enum again *again,
                      char error[READER_ERROR_BYTES])
 {
 	int fd = open_file(path, &r->path, error), rc = fd < 0 ? -1 : map_file(r, fd, error);
 
-	*again = false;
+	*again = FOUND;
 	if (!rc) {
 		reader_guard_start(r);
 		rc = check(r, error);
-		*again = !rc && (((r->damage.count || !r->live) && moved_on(r, fd)) ||
-		                 (r->live && !reader_is_held(&r->map, fd)));
+		if (!rc && (r->damage.count || !r->live) && moved_on(r, fd))
+			*again = MOVED;
+		else if (!rc && r->live && !reader_is_held(&r->map, fd))
+			*again = REARRANGED;
 	}
 	if (fd >= 0)
 		close(fd);
@@ -292,10 +297,10 @@ int recording_open(struct recording *r, const char *path, struct warnings *warni
                    char error[READER_ERROR_BYTES])
 {
 	const struct timespec pause = {.tv_nsec = LOOKS_APART_NS};
-	bool again = true;
+	enum again again = MOVED;
 	int rc = 0;
 
-	for (int look = 0; again && !rc && look < LOOKS_MOST; look++) {
+	for (int look = 0; again != FOUND && !rc && look < LOOKS_MOST; look++) {
 		if (look) {
 			recording_close(r);
 			nanosleep(&pause, NULL);
@@ -304,9 +309,10 @@ int recording_open(struct recording *r, const char *path, struct warnings *warni
 		rc = open_once(r, path, &again, error);
 	}
 	/* It lives, whatever its pid says here, and has no two pieces that belong together. */
-	if (!rc && again) {
+	if (!rc && again == MOVED) {
 		r->live = true;
 		warnings_free(&r->damage);
+		reader_hold(&r->map);
 	}
 	if (!rc)
 		rc = drain_rest(r, error);
@@ -407,9 +413,10 @@ bool recording_is_damaged(const char *path)
 {
 	char error[READER_ERROR_BYTES];
 	struct recording r = {0};
-	bool again, damaged;
+	enum again again;
+	bool damaged;
 
 	damaged = open_once(&r, path, &again, error) || r.damage.count;
 	recording_close(&r);
-	return damaged && !again;
+	return damaged && again == FOUND;
 }

@@ -11,8 +11,11 @@ static void hold(const struct tf_map *map, uint64_t offset, uint64_t bytes)
 	if (offset >= map->size || bytes > map->size - offset)
 		return;
 	for (uint64_t at = offset / page * page; at < offset + bytes; at += page) {
-		volatile uint8_t *byte = map->base + at;
-		*byte = *byte;
+		uint8_t *byte = map->base + at, value = __atomic_load_n(byte, __ATOMIC_RELAXED);
+		/* A plain store could put back what its process has changed since the load. */
+		while (!__atomic_compare_exchange_n(byte, &value, value, false, __ATOMIC_RELAXED,
+		                                    __ATOMIC_RELAXED))
+			;
 	}
 }
 
@@ -87,7 +90,7 @@ void reader_hold(const struct tf_map *map)
 	                                         &h->kernels, &h->graphs,  &h->ranges,
 	                                         &h->loops,   &h->streams, &h->gaps};
 
-	/* First what is rearranged, so that time goes by until it is asked whether it was. */
+	/* First what says whether anything is rearranged. */
 	hold(map, h->slices, sizeof(struct tf_slices));
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
 		if (h->devices_time[i])
@@ -107,16 +110,14 @@ void reader_hold(const struct tf_map *map)
 
 bool reader_is_held(const struct tf_map *map, int fd)
 {
-	const struct tf_header *h = tf_header(map);
-	const struct tf_slices *slices = tf_at(map, h->slices, sizeof(*slices));
-	struct tf_header now;
-	uint64_t width;
+	const uint64_t at = tf_header(map)->slices;
+	const struct tf_slices *held = tf_at(map, at, sizeof(*held));
+	uint64_t now;
 
-	if (pread(fd, &now, sizeof(now), 0) != sizeof(now) || now.steps.count < h->steps.count ||
-	    now.clocks.count < h->clocks.count)
-		return false;
-	return !slices ||
-	       (pread(fd, &width, sizeof(width),
-	              (off_t)(h->slices + offsetof(struct tf_slices, width))) == sizeof(width) &&
-	        width == slices->width);
+	if (!held)
+		return true;
+	return held->rearranged % 2 == 0 &&
+	       pread(fd, &now, sizeof(now), (off_t)(at + offsetof(struct tf_slices, rearranged))) ==
+	               sizeof(now) &&
+	       now == held->rearranged;
 }

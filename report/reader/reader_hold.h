@@ -18,8 +18,8 @@ void reader_hold_header(const struct tf_map *map);
  * checked. */
 void reader_hold(const struct tf_map *map);
 
-/* Whether the collector has rearranged none of it meanwhile: it halves slices of time and thins
- * rows of steps in place. `fd`: the file. */
+/* Whether the collector has put none of it elsewhere meanwhile (struct tf_slices, `rearranged`).
+ * `fd`: the file. */
 bool reader_is_held(const struct tf_map *map, int fd);
 
 #endif

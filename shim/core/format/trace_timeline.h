@@ -55,7 +55,10 @@ struct tf_slices { /* slice i covers [origin + i * width, origin + (i + 1) * wid
 	uint64_t origin;
 	uint64_t width;
 	uint64_t used; /* slices that may be non-empty */
-	uint64_t reserved[5];
+	/* Raised before and after what has its place is put elsewhere: slices merged, rows of steps
+	 * thinned, a row of the loops freed. Odd meanwhile. */
+	uint64_t rearranged;
+	uint64_t reserved[4];
 	struct tf_slice slice[TF_SLICES];
 };
 

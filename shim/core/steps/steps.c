@@ -2,6 +2,7 @@
 #include "shim/core/steps/steps.h"
 
 #include "shim/core/format/histogram.h"
+#include "shim/core/work/slices.h"
 
 #define RANGE_HISTS 1024u /* ranges with a histogram of their own: bounds what they cost */
 
@@ -78,6 +79,7 @@ static void drop_rows(const struct tf_map *map)
 	struct tf_header *h = tf_header(map);
 	uint32_t count = tf_count(&h->steps), kept = 0;
 
+	slices_rearrange(map);
 	for (uint32_t i = 0; i < count; i++) {
 		struct tf_step *row = row_at(map, i), *to = row_at(map, kept);
 		uint32_t *rows, *stride;
@@ -93,6 +95,7 @@ static void drop_rows(const struct tf_map *map)
 		kept++;
 	}
 	__atomic_store_n(&h->steps.count, kept, __ATOMIC_RELEASE);
+	slices_rearrange(map);
 }
 
 void steps_row(struct tf_map *map, const struct tf_step *row, uint32_t *rows, uint32_t *stride)

@@ -2,6 +2,7 @@
 #include "shim/core/steps/steps_found.h"
 
 #include "shim/core/format/histogram.h"
+#include "shim/core/work/slices.h"
 
 #define EPISODE_PAUSE 4 /* steps that a loop may pause for, and its episode goes on */
 /* A loop longer than so many pieces of another one with less than so many of its markers is none of
@@ -30,9 +31,11 @@ static void free_row(struct tf_map *map, uint32_t loop)
 	if (!l)
 		return;
 	steps_forget(map, loop);
+	slices_rearrange(map);
 	*l = (struct tf_loop){.hist = hist ? l->hist : 0};
 	if (hist)
 		memset(hist, 0, sizeof(*hist));
+	slices_rearrange(map);
 }
 
 /* A free row, or one more; UINT32_MAX where the table is full. */

@@ -16,6 +16,7 @@ static void halve_all(const struct tf_map *map, struct tf_slices *s)
 {
 	struct tf_header *h = tf_header(map);
 
+	slices_rearrange(map);
 	halve(s->slice, sizeof(s->slice[0]));
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
 		struct tf_device_time *d = tf_at(map, h->devices_time[i], sizeof(*d));
@@ -24,6 +25,7 @@ static void halve_all(const struct tf_map *map, struct tf_slices *s)
 	}
 	s->width *= 2;
 	s->used = (s->used + 1) / 2;
+	slices_rearrange(map);
 }
 
 struct tf_slices *slices_until(const struct tf_map *map, uint64_t until)

@@ -15,6 +15,17 @@
  */
 struct tf_slices *slices_until(const struct tf_map *map, uint64_t until);
 
+/* Something is about to be put elsewhere in the recording, or was: a reader of a running process
+ * looks again. One writer; not nested. */
+static inline void slices_rearrange(const struct tf_map *map)
+{
+	struct tf_slices *s = tf_at(map, tf_header(map)->slices, sizeof(*s));
+
+	/* Sequentially consistent: ahead of what follows, and behind what was before. */
+	if (s)
+		__atomic_fetch_add(&s->rearranged, 1, __ATOMIC_SEQ_CST);
+}
+
 /* Read once wherever it divides: a recording that is cut while it is written becomes zeros. */
 static inline uint64_t slices_width(const struct tf_slices *s)
 {
