@@ -23,6 +23,9 @@ void reader_hold_header(const struct tf_map *map)
 {
 	uint64_t bytes = sizeof(struct tf_header);
 
+	/* First what says whether anything is put elsewhere: counts in the header may be older. */
+	if (map->size >= bytes)
+		hold(map, tf_header(map)->slices, sizeof(struct tf_slices));
 	hold(map, 0, bytes < map->size ? bytes : map->size);
 }
 
@@ -36,10 +39,15 @@ static void hold_table(const struct tf_map *map, const struct tf_table *table)
 	}
 }
 
-static void hold_hist(const struct tf_map *map, uint64_t offset)
+/* The distributions that the entries of a table lead to, by the offset in their byte `field`. */
+static void hold_hists(const struct tf_map *map, const struct tf_table *table, uint64_t field)
 {
-	if (offset)
-		hold(map, offset, sizeof(struct tf_hist));
+	for (uint32_t i = 0; i < table->count; i++) {
+		const uint8_t *e = tf_entry(map, table, i, table->entry_bytes);
+		const uint64_t hist = e ? *(const uint64_t *)(e + field) : 0;
+		if (hist)
+			hold(map, hist, sizeof(struct tf_hist));
+	}
 }
 
 static void hold_threads(const struct tf_map *map)
@@ -59,30 +67,6 @@ static void hold_threads(const struct tf_map *map)
 	}
 }
 
-/* What the entries of tables lead to. */
-static void hold_distributions(const struct tf_map *map)
-{
-	const struct tf_header *h = tf_header(map);
-
-	for (uint32_t i = 0; i < h->calls.count; i++) {
-		const struct tf_call *c = tf_entry(map, &h->calls, i, sizeof(*c));
-		hold_hist(map, c ? c->hist : 0);
-	}
-	for (uint32_t i = 0; i < h->kernels.count; i++) {
-		const struct tf_kernel *k = tf_entry(map, &h->kernels, i, sizeof(*k));
-		hold_hist(map, k ? k->hist : 0);
-		hold_hist(map, k ? k->queue_hist : 0);
-	}
-	for (uint32_t i = 0; i < h->ranges.count; i++) {
-		const struct tf_nvtx_range *n = tf_entry(map, &h->ranges, i, sizeof(*n));
-		hold_hist(map, n ? n->hist : 0);
-	}
-	for (uint32_t i = 0; i < h->loops.count; i++) {
-		const struct tf_loop *loop = tf_entry(map, &h->loops, i, sizeof(*loop));
-		hold_hist(map, loop ? loop->hist : 0);
-	}
-}
-
 void reader_hold(const struct tf_map *map)
 {
 	const struct tf_header *h = tf_header(map);
@@ -90,8 +74,6 @@ void reader_hold(const struct tf_map *map)
 	                                         &h->kernels, &h->graphs,  &h->ranges,
 	                                         &h->loops,   &h->streams, &h->gaps};
 
-	/* First what says whether anything is rearranged. */
-	hold(map, h->slices, sizeof(struct tf_slices));
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++)
 		if (h->devices_time[i])
 			hold(map, h->devices_time[i], sizeof(struct tf_device_time));
@@ -99,7 +81,11 @@ void reader_hold(const struct tf_map *map)
 		hold_table(map, tables[i]);
 	hold(map, h->works, TF_WORKS * sizeof(struct tf_work));
 	hold_threads(map);
-	hold_distributions(map);
+	hold_hists(map, &h->calls, offsetof(struct tf_call, hist));
+	hold_hists(map, &h->kernels, offsetof(struct tf_kernel, hist));
+	hold_hists(map, &h->kernels, offsetof(struct tf_kernel, queue_hist));
+	hold_hists(map, &h->ranges, offsetof(struct tf_nvtx_range, hist));
+	hold_hists(map, &h->loops, offsetof(struct tf_loop, hist));
 	if (h->sites) {
 		const struct tf_sites *area = tf_at(map, h->sites, sizeof(*area));
 		hold(map, h->sites, sizeof(*area));

@@ -11,7 +11,8 @@
 
 #include "shim/core/format/trace_map.h"
 
-/* Holds the header, as far as there is one. Changes no byte. */
+/* Holds slices and the header, as far as they are there; the header need not be checked yet.
+ * Changes no byte. */
 void reader_hold_header(const struct tf_map *map);
 
 /* Holds threads, tables, areas and distributions, of a recording whose tables and threads were
