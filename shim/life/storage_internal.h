@@ -29,6 +29,11 @@ struct storage_file {
 };
 extern struct storage_file storage_file;
 
+/* storage.c */
+
+/* All of it, in pieces; false: errno. Signals may interrupt it, cancellation does not. */
+bool storage_write_all(int fd, const void *data, uint64_t bytes);
+
 /* storage_names.c */
 
 /* The template expanded, in a folder if it names one, absolute so that a later chdir() does not

@@ -43,7 +43,7 @@ test_options_WITH  := shim/life/options_read.o shim/core/options/options_parse.o
 test_ranges_WITH   := shim/handles/memory_map.o
 test_sampler_beside_WITH := shim/sampler/sampler_beside.o shim/core/cuda/streams.o tests/unit/recording.o shim/core/format/seal.o
 test_sampler_rate_WITH := shim/sampler/sampler_class.o shim/sampler/sampler_rate.o
-test_storage_WITH  := $(addprefix shim/life/,storage.o storage_grow.o storage_names.o) shim/base/guard.o shim/core/format/seal.o shim/core/sys/leftover.o $(test_options_WITH)
+test_storage_WITH  := $(addprefix shim/life/,storage.o storage_grow.o storage_names.o storage_publish.o) shim/base/guard.o shim/core/format/seal.o shim/core/sys/leftover.o $(test_options_WITH)
 
 # shim_unit_test TEST,SOURCE
 define shim_unit_test
