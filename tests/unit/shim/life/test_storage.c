@@ -401,6 +401,37 @@ static void test_in_memory(void **state)
 	assert_string_equal(got, "still later wor");
 }
 
+static uint64_t seal_in(const char *path)
+{
+	struct tf_header h;
+	int fd = open(path, O_RDONLY);
+
+	assert_int_equal(pread(fd, &h, sizeof(h), 0), sizeof(h));
+	close(fd);
+	return h.seal.state;
+}
+
+/* Calls have broken the seal in memory: the copy has its own, but not where its collector may still
+ * be at work. */
+static void test_in_memory_and_calls_go_on(void **state)
+{
+	need_shm();
+	create(in_folder("a.cudaspy"));
+	struct tf_header *h = tf_header(&spy_map);
+	h->thread_bytes = sizeof(struct tf_thread);
+	h->seal.state = TF_SEAL_BROKEN;
+	storage_publish(true);
+	assert_int_equal(seal_in(in_folder("a.cudaspy")), TF_SEAL_WHOLE);
+	assert_int_equal(h->seal.state, TF_SEAL_BROKEN);
+	storage_publish(false);
+	assert_int_equal(seal_in(in_folder("a.cudaspy")), TF_SEAL_BROKEN);
+	h->thread_bytes = 0; /* its tables lead nowhere: no copy of it holds together */
+	storage_publish(true);
+	assert_int_equal(seal_in(in_folder("a.cudaspy")), TF_SEAL_BROKEN);
+	assert_int_equal(stub_lines, 0);
+	assert_false(storage_replaces_copy(spy_map.base)); /* nothing is mapped any more */
+}
+
 /* A quarter of what a cgroup leaves less what the collector takes, 4 MiB at least: then it does not
  * grow. */
 static void test_in_memory_of_a_cgroup(void **state)
@@ -488,6 +519,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_growth_after_the_file_was_deleted, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_full_disk, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory, start, end),
+	        cmocka_unit_test_setup_teardown(test_in_memory_and_calls_go_on, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_of_a_cgroup, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_replaced, start, end),
 	        cmocka_unit_test_setup_teardown(test_in_memory_and_the_stub_of_another_device,
