@@ -1156,6 +1156,102 @@ CUTLERS = [
     # bytes are read every 20 steps.
     Case("dialect_calls", "torch transformers", useless="no-sync", otherwise="gpu-bound", near=0.03),
 ]
+HATTERS = [
+    # Some 1500 to 1600 kernels of two microseconds a step (30 moments of 52, on 16384 or 49152 numbers each), and three small
+    # copies on the device; 768 bytes are read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("golf_shots", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # Three kernels of some 0.3 ms together (over 67 MB arrays), 20 times a step, and three kernels besides; 336 bytes are read 41
+    # times a step, for which the host waits; 1.3 KB are read every 20 steps in all variants. fix reads none of the 41, and the
+    # kernels divide. Numba has no graphs.
+    Case("numba_warmed_tumours", "numba", Fix("sync-bound", "no-sync"), useless="pinned", near=0.02),
+    # Some 15 kernels of 0.4 to 0.6 ms together; at its end a step gives back two blocks of 52 MB, one of 26 MB and perhaps small
+    # ones, which waits, and the next one takes them from the driver again. 8 KB are read every 20 steps in all variants. A graph
+    # would take the allocations away as well, thus there is none.
+    Case("cupy_stiff_livers", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # NumPy takes some 10 to 20 ms a step for 256 curves; then three copies of 1.6 MB together from pageable memory and one call
+    # of a jitted function, of one or two milliseconds. Four bytes are read every 25 steps. fix leaves the copies and the call.
+    Case("jax_point_machines", "jax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.03),
+    # Some 60 kernels of two to four milliseconds together (a ResNet-18 in TF32), then 77 MB to new pageable memory, for which the
+    # host waits some 10 to 25 ms. fix copies the same bytes to pinned memory; fix2 to pageable memory on another stream, behind
+    # the next launches; fix3 copies as the base does, behind a graph.
+    Case("solar_cell_cracks", "torch timm", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Nothing is wrong: some 500 kernels a step (forward, backward, fused AdamW of a transformer of six layers, 24576 tokens), of
+    # some 20 to 30 ms together in bfloat16; four bytes are read every 20 steps.
+    Case("ski_jumps", "torch", useless="no-sync", otherwise="gpu-bound", near=0.03),
+    # Some 555 kernels of two microseconds a step (five moments of 106, on 32768 numbers each), and a copy of 12 bytes on the
+    # device before them; 40 bytes are read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("kiln_crystals", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # One call of a jitted function between two reads of one number, 18 times a step; a call has a few kernels, over 461 MB, of
+    # some 120 to 250 microseconds together. 16 bytes are read every 20 steps in all variants.
+    Case("jax_power_auction", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # One copy of 42 MB a step from pageable memory, which waits, and eleven kernels behind it, of some one to two milliseconds in
+    # all (most of it in one product of matrices in float32). 20 bytes are read every 20 steps. fix2 copies the same bytes from
+    # pageable memory on another stream, behind the launches.
+    Case("cupy_milk_spectra", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Three arrays of 67 MB and one of 34 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which
+    # wait; five kernels of some 0.4 to 0.7 ms together. 1.5 KB are read every 25 steps. fix leaves kernels and reads.
+    Case("numba_army_battles", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # NumPy takes some 10 to 25 ms for a film a step; then a copy of 393 KB from pageable memory, and some 75 launches of one or
+    # two milliseconds (a ResNet-18 of timm in half precision). fix leaves the copy and the launches; fix2 leaves NumPy's work and
+    # the copy. Seven numbers are read every 25 steps.
+    Case("weld_films", "torch timm", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.02),
+    # Nothing is wrong: one call a step, nearly all of it in products of matrices in float32 (185 GFLOP), of some 4 to 7 ms
+    # together; 12 bytes are read every 20 steps.
+    Case("jax_mp2_energies", "jax", useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Some 500 to 700 kernels of two or three microseconds an epoch (ten kinds of ties in two layers, forward and backward,
+    # clipping, Adam); no copies; four bytes are read every 50 epochs, else nothing waits. fix launches the same ones as a graph.
+    Case("parliament_bills", "torch torch_geometric", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # Some hundred reads of one number a step, in PyTorch's L-BFGS, for which the host waits; eight times the loss and its slopes,
+    # each some 45 kernels of 0.7 ms or so together, and some 350 small ones besides. fix reads none of them; fix2 replays a graph
+    # for each loss. Twelve bytes are read every 20 steps in all variants.
+    Case("exam_abilities", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.02),
+    # Some 170 to 200 kernels of some two to four milliseconds together (LR-ASPP in half precision), then a copy of 33 MB to
+    # pageable memory, which waits. Four bytes are read every 25 steps. fix2 copies the same bytes to pageable memory on another
+    # stream, behind the next launches; fix3 launches the same kernels as a graph, before the same copy.
+    Case("presenter_mattes", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # The tokenizer and Python take some 8 to 20 ms for 48 paragraphs a step (a DataLoader without workers); then two copies of
+    # 61 KB from pageable memory, which do not wait, and some 120 launches of 1.5 ms or so (forward, backward, clipping, AdamW).
+    # Four bytes are read every 25 steps. fix leaves copies and launches; fix2 the host's work and the copies.
+    Case("contract_parties", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.03),
+    # Some eight arrays a step from the driver, four of them of 5 or 8 MB, and as many frees, which wait; twelve kernels or so,
+    # of a millisecond or two together (two products of a sparse matrix take the most). 192 bytes are read every 25 steps. fix
+    # leaves kernels and reads. What takes its memory from the driver cannot be captured.
+    Case("cupy_petition_words", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.02),
+    # Nothing is wrong: one call a step, nearly all of it in products of matrices, of some 4 to 20 ms together (1.1 TFLOP, in
+    # TF32 or float32); four bytes are read every 20 steps.
+    Case("jax_bill_words", "jax flax optax", useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Some 300 kernels of two to four microseconds a step (forward, backward, clipping, AdamW of a transformer of four layers),
+    # two small copies on the device before them, and some five kernels behind them that set the rate (LambdaLR with a tensor),
+    # in fix as well; a number is read every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("coffee_roasts", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # Twelve frames a step, each of 16 kernels of some 0.3 ms together; two numbers are read in the middle of a frame and one at
+    # its end, 36 waits a step. fix reads none in the loop, and has five tiny kernels a frame in place of two that fill. fix2 has
+    # two graphs a frame, and reads as the base does.
+    Case("garden_timelapse", "torch torchvision", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-alloc", near=0.02),
+    # One copy of 41 MB a step from pageable memory, which waits, then some 90 kernels of one or two milliseconds together
+    # (spectra, and a ResNet in half precision). Nothing is read. fix copies the same bytes from pinned memory; fix2 from pageable
+    # memory on another stream, behind the launches; fix3 copies as the base does.
+    Case("frog_ponds", "torch timm", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # Four arrays of 67 MB and a few small ones a step from the driver, and as many frees, which wait; eight kernels, four memsets
+    # and three tiny copies, of some one to two milliseconds together. 16 KB are read every 24 steps. fix leaves all of these.
+    Case("cupy_dune_crests", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Regular expressions, the tokenizer, word_ids and the collator take some 5 to 8 ms for 80 addresses a step; then a copy of 20
+    # KB from pageable memory, which does not wait, and some 170 launches of some 3 ms, of less than 1 ms on the GPU. A number is
+    # read every 25 steps. fix leaves the copy and the launches; fix2 the host's work and the copy.
+    Case("address_parts", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="no-sync", near=0.05),
+    # Nothing is wrong: one call of a jitted function a step, of some 4 to 10 ms on the GPU, most of it in products of matrices;
+    # four bytes are read every 20 steps.
+    Case("jax_lake_beds", "jax flax optax", useless="no-sync", otherwise="gpu-bound", near=0.03),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1165,7 +1261,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
-          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS}
+          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
