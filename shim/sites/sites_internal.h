@@ -21,6 +21,11 @@ void sites_who(struct sites_who *to);
 void files_look(struct tf_sites *area);
 void files_after_fork(void);
 
+/* A thread that runs no Python has made a call of this site (index + 1): now and then it is looked
+ * where the one is that it works for. */
+void giver_look(uint32_t site);
+void giver_after_fork(void);
+
 #define NATIVE_MOST 32u
 /* Return addresses, innermost first. */
 struct native_stack {

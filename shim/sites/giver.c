@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where the thread of Python is that one without Python works for, as JAX's that read a result do:
+ * looked at while that one makes a call.
+ */
+#include "shim/sites/sites_internal.h"
+
+#include "shim/base/clock.h"
+#include "shim/base/gate.h"
+#include "shim/record/span.h"
+#include "shim/sites/python.h"
+#include "shim/sites/rows.h"
+
+/* Calls of a site at which it is looked: the first ones, and then one of so many. */
+#define LOOKS_FIRST 16u
+#define LOOKS_EACH  64u
+#define ROWS_MOST   1024u /* for stacks that are found */
+#define KEY         0x61c8864680b583ebu
+
+static uint32_t site_calls[TF_SITES_MAX]; /* by site; relaxed: about */
+static uint32_t rows;                     /* made; under the shim's lock */
+
+struct look {
+	uint32_t site; /* of the call */
+	/* what is found */
+	struct stack stack;
+	struct keying keying;
+	struct python_frame frames[PYTHON_FRAMES_MOST];
+	uint32_t count;
+};
+
+static bool take_frame(void *context, const struct python_frame *frame)
+{
+	struct look *l = context;
+
+	l->frames[l->count++] = *frame;
+	return rows_add_to_key(&l->keying, frame);
+}
+
+/* The row of its stack, made if need be; 0: there is none. Under the shim's lock. */
+static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call)
+{
+	bool cut;
+
+	if (!python_walk_giver(PYTHON_FRAMES_MOST, take_frame, l, &cut) || !l->count)
+		return 0;
+	uint64_t key = l->keying.key | 1;
+	uint32_t known = rows_find(key);
+	if (known)
+		return known;
+	l->stack.whole = rows < ROWS_MOST;
+	for (uint32_t i = 0; l->stack.whole && i < l->count; i++)
+		l->stack.whole = rows_keep_frame(&l->stack, &l->frames[i]);
+	if (rows_add(area, &l->stack, call, cut)) {
+		rows_publish(area, &l->stack, key);
+		rows++;
+	}
+	return l->stack.site;
+}
+
+static void vote(struct tf_site *of, uint32_t giver)
+{
+	of->answers++;
+	if (of->giver == giver) {
+		of->majority++;
+	} else if (of->majority) {
+		of->majority--;
+	} else {
+		of->giver = giver;
+		of->majority = 1;
+	}
+}
+
+/* In a quiet section, on a stack of ours. */
+static void look(void *p)
+{
+	struct look l;
+
+	l.site = *(const uint32_t *)p;
+	l.stack.count = l.stack.site = l.count = 0;
+	l.keying = (struct keying){.key = KEY};
+	spy_lock();
+	struct tf_sites *area = sites_area();
+	struct tf_site *of =
+	        area ? tf_entry(&spy_map, &area->sites, l.site - 1, sizeof(*of)) : NULL;
+	uint32_t row = of ? row_of(area, &l, of->call) : 0;
+	if (row)
+		vote(of, row);
+	spy_unlock();
+}
+
+/* At no regular distance: a step may make two calls of one site, for two lines. */
+static bool is_looked_at(uint32_t site)
+{
+	uint32_t n =
+	        __atomic_fetch_add(&site_calls[(site - 1) % TF_SITES_MAX], 1, __ATOMIC_RELAXED);
+
+	return n < LOOKS_FIRST || rows_stir(rows_stir(KEY, n), site) % LOOKS_EACH == 0;
+}
+
+void __attribute__((cold, noinline)) giver_look(uint32_t site)
+{
+	struct tf_sites *area = sites_area();
+
+	if (!area || !is_looked_at(site))
+		return;
+	uint64_t start = spy_clock();
+	if (!rows_may_make(area, start))
+		return;
+	spy_do_own(look, &site);
+	rows_took(spy_clock() - start);
+}
+
+void giver_after_fork(void)
+{
+	rows = 0;
+}
