@@ -9,13 +9,14 @@
 #include "report/model/model_internal.h"
 #include "report/model/python_lines.h"
 #include "report/model/sites_internal.h"
+#include "shim/core/format/python_file.h"
 
 #define FRAMES_MOST   256u
 #define FRAMES_ALL    (1u << 21) /* of a recording: beyond them, stacks have none */
 #define RANGES_MOST   8u         /* NVTX ranges around one that are named */
 #define LINES_KEPT    65536u     /* decoded lines that are remembered */
 #define ANSWERS_LEAST 3u
-#define MAJORITY      0.5        /* of the answers, more than others have */
+#define MAJORITY      0.75       /* of the answers: of a step's two lines neither has it */
 #define LINES_MOST    (1u << 30) /* bytes of line tables of a recording that are decoded */
 
 struct code { /* a code object of Python */
@@ -58,21 +59,6 @@ const char *sites_keep(struct model *m, char *text)
 	return text;
 }
 
-/* Code of the standard library, of an installed package, of the interpreter itself, or that
- * torch.compile or Triton made. */
-static bool is_foreign(const char *file)
-{
-	static const char *const parts[] = {"/site-packages/", "/dist-packages/", "/lib/python3",
-	                                    "/lib64/python3",  "/torchinductor_", "/.triton/"};
-
-	if (!file || !strncmp(file, "<frozen ", 8))
-		return true;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (strstr(file, parts[i]))
-			return true;
-	return false;
-}
-
 /* ---- frames ---- */
 
 static const struct code *code_of(struct part *s, uint32_t index)
@@ -100,7 +86,7 @@ static const struct code *code_of(struct part *s, uint32_t index)
 		                         sites_local_file(s->p->model->source_root, code->file));
 	code->first_line = c->first_line;
 	code->version = c->python;
-	code->foreign = is_foreign(code->file);
+	code->foreign = python_file_is_library(code->file);
 	code->hash = sites_hash(code->file) * 31 + sites_hash(code->name);
 	return code;
 }
@@ -256,32 +242,59 @@ static const char *range_of(struct part *s, uint32_t number)
 	return sites_keep(s->p->model, path);
 }
 
-/* The line at which the thread of Python was that it works for: the program's own, of the row that
- * most looks found. */
-static const struct model_frame *meanwhile_of(struct part *s, const struct tf_site *t)
+/* Where a stack that was found is: the program's own line, in *to; whether there is one. */
+static bool line_of_giver(struct part *s, uint32_t site, struct model_frame *to)
 {
 	const struct recording *r = s->p->recording;
-	const struct tf_site *row =
-	        t->giver && t->giver <= r->sites
-	                ? tf_entry(&r->map, &s->area->sites, t->giver - 1, sizeof(*row))
-	                : NULL;
+	const struct tf_site *row = site && site <= r->sites ? tf_entry(&r->map, &s->area->sites,
+	                                                                site - 1, sizeof(*row))
+	                                                     : NULL;
 	struct model_site at = {0};
-	struct model_frame *line = NULL;
-
-	if (!row || row->calls || t->answers < ANSWERS_LEAST || t->majority > t->answers ||
-	    (double)t->majority <= MAJORITY * (double)t->answers)
-		return NULL;
 	uint32_t frames = s->frames; /* of its stack one is kept */
+
+	if (!row || row->calls)
+		return false;
 	read_frames(s, row, &at);
 	s->frames = frames;
 	at.head = sites_head(&at);
-	if (at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
-	    at.frames[at.head].line) {
-		line = alloc_zeroed(1, sizeof(*line));
-		*line = at.frames[at.head];
-		sites_keep(s->p->model, (char *)line); /* freed as the texts are */
-	}
+	bool own = at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
+	           at.frames[at.head].line;
+	if (own)
+		*to = at.frames[at.head];
 	free(at.frames);
+	return own;
+}
+
+/* The line at which the thread of Python was that it works for: where most looks found it. Of one
+ * line there may be several stacks. */
+static const struct model_frame *meanwhile_of(struct part *s, const struct tf_site *t)
+{
+	struct lead {
+		struct model_frame at;
+		uint64_t votes;
+	} lines[TF_GIVERS], *most = NULL;
+	int count = 0;
+
+	if (t->answers < ANSWERS_LEAST)
+		return NULL;
+	for (int i = 0, k; i < TF_GIVERS; i++) {
+		uint32_t votes = t->giver[i].votes;
+		if (!votes || !line_of_giver(s, t->giver[i].site, &lines[count].at))
+			continue;
+		for (k = 0; k < count && (lines[k].at.line != lines[count].at.line ||
+		                          lines[k].at.hash != lines[count].at.hash);)
+			k++;
+		lines[k].votes = votes + (k < count ? lines[k].votes : 0);
+		count += k == count;
+		if (!most || lines[k].votes > most->votes)
+			most = &lines[k];
+	}
+	if (!most || most->votes > t->answers ||
+	    (double)most->votes <= MAJORITY * (double)t->answers)
+		return NULL;
+	struct model_frame *line = alloc_zeroed(1, sizeof(*line));
+	*line = most->at;
+	sites_keep(s->p->model, (char *)line); /* freed as the texts are */
 	return line;
 }
 

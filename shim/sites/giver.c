@@ -7,6 +7,7 @@
 
 #include "shim/base/clock.h"
 #include "shim/base/gate.h"
+#include "shim/core/format/python_file.h"
 #include "shim/record/span.h"
 #include "shim/sites/python.h"
 #include "shim/sites/rows.h"
@@ -24,7 +25,6 @@ struct look {
 	uint32_t site; /* of the call */
 	/* what is found */
 	struct stack stack;
-	struct keying keying;
 	struct python_frame frames[PYTHON_FRAMES_MOST];
 	uint32_t count;
 };
@@ -34,22 +34,43 @@ static bool take_frame(void *context, const struct python_frame *frame)
 	struct look *l = context;
 
 	l->frames[l->count++] = *frame;
-	return rows_add_to_key(&l->keying, frame);
+	return true;
 }
 
-/* The row of its stack, made if need be; 0: there is none. Under the shim's lock. */
+/* Whether it is in a library's code. Under the shim's lock. */
+static bool is_library(struct tf_sites *area, const struct python_frame *frame)
+{
+	int64_t number = rows_code(area, frame);
+	const struct tf_code *code =
+	        number < 0 ? NULL
+	                   : tf_entry(&spy_map, &area->codes, (uint32_t)number, sizeof(*code));
+
+	return code &&
+	       python_file_is_library(code->file ? tf_text(&spy_map, code->file, NULL) : NULL);
+}
+
+/* The row of its stack, made if need be; 0: there is none. It begins at the innermost frame that is
+ * no library's: where in a library it waits is now here, now there. Under the shim's lock. */
 static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call)
 {
+	struct keying k = {.key = KEY};
+	uint32_t own = 0;
 	bool cut;
 
 	if (!python_walk_giver(PYTHON_FRAMES_MOST, take_frame, l, &cut) || !l->count)
 		return 0;
-	uint64_t key = l->keying.key | 1;
+	while (own < l->count && is_library(area, &l->frames[own]))
+		own++;
+	if (own == l->count)
+		own = 0;
+	for (uint32_t i = own; i < l->count; i++)
+		rows_add_to_key(&k, &l->frames[i]);
+	uint64_t key = k.key | 1;
 	uint32_t known = rows_find(key);
 	if (known)
 		return known;
 	l->stack.whole = rows < ROWS_MOST;
-	for (uint32_t i = 0; l->stack.whole && i < l->count; i++)
+	for (uint32_t i = own; l->stack.whole && i < l->count; i++)
 		l->stack.whole = rows_keep_frame(&l->stack, &l->frames[i]);
 	if (rows_add(area, &l->stack, call, cut)) {
 		rows_publish(area, &l->stack, key);
@@ -58,17 +79,26 @@ static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call)
 	return l->stack.site;
 }
 
-static void vote(struct tf_site *of, uint32_t giver)
+static void vote(struct tf_site *of, uint32_t site)
 {
+	struct tf_giver *empty = NULL;
+
 	of->answers++;
-	if (of->giver == giver) {
-		of->majority++;
-	} else if (of->majority) {
-		of->majority--;
-	} else {
-		of->giver = giver;
-		of->majority = 1;
+	for (int i = 0; i < TF_GIVERS; i++) {
+		struct tf_giver *g = &of->giver[i];
+		if (g->votes && g->site == site) {
+			g->votes++;
+			return;
+		}
+		if (!g->votes && !empty)
+			empty = g;
 	}
+	if (empty) {
+		*empty = (struct tf_giver){site, 1};
+		return;
+	}
+	for (int i = 0; i < TF_GIVERS; i++)
+		of->giver[i].votes--;
 }
 
 /* In a quiet section, on a stack of ours. */
@@ -78,7 +108,6 @@ static void look(void *p)
 
 	l.site = *(const uint32_t *)p;
 	l.stack.count = l.stack.site = l.count = 0;
-	l.keying = (struct keying){.key = KEY};
 	spy_lock();
 	struct tf_sites *area = sites_area();
 	struct tf_site *of =

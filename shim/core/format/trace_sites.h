@@ -44,6 +44,7 @@ struct tf_code {        /* table `codes`: code objects of Python */
  * address. */
 #define TF_FRAME_PYTHON (1ull << 63)
 
+#define TF_GIVERS 3
 struct tf_site {         /* table `sites` */
 	uint64_t frames; /* offset of uint64_t[frame_count], innermost first */
 	uint32_t frame_count;
@@ -63,13 +64,16 @@ struct tf_site {         /* table `sites` */
 	                    on another thread; 0 = none */
 	/*
 	 * Of such a thread: where the thread of Python that gave the GPU its last work was at
-	 * meanwhile, as one that waits for a result is. Looked at now and then; the row that most
-	 * looks found, by majority vote. Rows that only stand for that have no calls.
+	 * meanwhile, as one that waits for a result is. Looked at now and then; a stack begins at
+	 * the innermost frame that is no library's. Rows that only stand for that have no calls.
 	 */
-	uint32_t answers;  /* looks that found a stack */
-	uint32_t giver;    /* index + 1 of the row with the stack; 0 = none */
-	uint32_t majority; /* its votes less those of others, since it has been the one */
-	uint32_t reserved2[4];
+	uint32_t answers; /* looks that found a stack */
+	/* Those found most (Misra and Gries): of any that a quarter of the answers found it is
+	 * here; a vote against all three takes one of each. */
+	struct tf_giver {
+		uint32_t site;  /* index + 1 of the row with the stack; 0 = none */
+		uint32_t votes; /* at most the answers that found it */
+	} giver[TF_GIVERS];
 };
 #define TF_SITES_MAX 65536u
 
