@@ -208,7 +208,9 @@ static void add_place(struct model_sites *to, struct site_entry **all, size_t in
 
 	mix(&key, sites_hash(s->api));
 	mix_thread(&key, s);
-	if (s->frame_count && !s->thread) /* a framework's thread calls from everywhere */
+	if (s->meanwhile)
+		mix_frame(&key, s->meanwhile);
+	else if (s->frame_count && !s->thread) /* a framework's thread calls from everywhere */
 		mix_frame(&key, &s->frames[s->head]);
 	struct site_entry *e = entry_of(all, key, to->place_count, &made);
 	if (made) {

@@ -82,47 +82,6 @@ static void look_through(const struct model_sites *s, const struct model_process
 	free(runs_python);
 }
 
-static bool same_line(const struct model_frame *a, const struct model_frame *b)
-{
-	return a->line == b->line && a->file && b->file && !strcmp(a->file, b->file);
-}
-
-/* A place has all stacks of its thread and function: one line is told of all where it is that of
- * more than half of the calls. */
-static void agree_meanwhile(struct model_sites *s)
-{
-	struct lead { /* by majority vote */
-		const struct model_frame *line;
-		uint64_t votes, of_line, all;
-	} *of = alloc_zeroed(s->place_count + 1, sizeof(*of));
-
-	for (size_t i = 0; i < s->count; i++) {
-		const struct model_site *site = &s->items[i];
-		struct lead *l = &of[site->place];
-		CLAMP_ADD(l->all, site->seen);
-		if (!site->meanwhile)
-			continue;
-		if (l->line && same_line(l->line, site->meanwhile)) {
-			CLAMP_ADD(l->votes, site->seen);
-		} else if (l->votes >= site->seen) {
-			l->votes -= site->seen;
-		} else {
-			l->line = site->meanwhile;
-			l->votes = site->seen - l->votes;
-		}
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		struct lead *l = &of[s->items[i].place];
-		if (s->items[i].meanwhile && same_line(l->line, s->items[i].meanwhile))
-			CLAMP_ADD(l->of_line, s->items[i].seen);
-	}
-	for (size_t i = 0; i < s->count; i++) {
-		const struct lead *l = &of[s->items[i].place];
-		s->items[i].meanwhile = l->line && l->of_line > l->all / 2 ? l->line : NULL;
-	}
-	free(of);
-}
-
 void sites_find_after(struct model *m)
 {
 	struct model_sites *s = &m->sites;
@@ -139,5 +98,4 @@ void sites_find_after(struct model *m)
 		s->items[i].after = &line->frames[line->head];
 	}
 	free(votes);
-	agree_meanwhile(s);
 }

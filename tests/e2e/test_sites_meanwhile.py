@@ -15,10 +15,16 @@ LIBRARY = r"""
 #include "tests/e2e/programs/work.h"
 
 static sem_t asked, done;
-static int over;
+static int over, tunes;
 static CUdeviceptr memory;
 static void *pinned;
 static pthread_t thread;
+
+static void __attribute__((noinline)) tune(void)
+{
+	CHECK(cuMemcpyDtoHAsync(pinned, memory, 8, NULL));
+	CHECK(cuStreamSynchronize(NULL));
+}
 
 static void *reader(void *p)
 {
@@ -28,8 +34,12 @@ static void *reader(void *p)
 		sem_wait(&asked);
 		if (over)
 			return NULL;
-		CHECK(cuMemcpyDtoHAsync(pinned, memory, 4, NULL));
-		CHECK(cuStreamSynchronize(NULL));
+		if (tunes) {
+			tune();
+		} else {
+			CHECK(cuMemcpyDtoHAsync(pinned, memory, 4, NULL));
+			CHECK(cuStreamSynchronize(NULL));
+		}
 		sem_post(&done);
 	}
 }
@@ -58,6 +68,13 @@ void read_result(void)
 {
 	ask();
 	answered();
+}
+void tune_result(void)
+{
+	tunes = 1;
+	ask();
+	answered();
+	tunes = 0;
 }
 void enter(void)
 {
@@ -118,6 +135,23 @@ def test_two_lines_of_a_step(any_python, tmp_path, library):
     _, sites = sites_of(any_python, tmp_path, library, 5000, 'twice', SIM_COST=0)
     assert sites['cuMemcpyDtoHAsync_v2']['meanwhile'] is None
     assert sites['cuMemcpyDtoHAsync_v2']['seen'] == 10000
+
+
+def test_a_library_that_moves(any_python, tmp_path, library):
+    """Where in it the thread waits is at another line each time: the program's line is one."""
+    _, sites = sites_of(any_python, tmp_path, library, 200, 'library')
+    for api in 'cuMemcpyDtoHAsync_v2', 'cuStreamSynchronize':
+        line = sites[api]['meanwhile']
+        assert (pathlib.Path(line['file']).name, line['line']) == ('waits.py', line_of('# by a library')), api
+
+
+def test_reads_of_two_kinds(any_python, tmp_path, library):
+    """More ahead of the steps, as autotuning has, at another line: each is told at its own."""
+    run_python(any_python, tmp_path, 'waits.py', library, 200, 'tuned', CUDASPY_SITES='all')
+    recording, = tmp_path.glob('*.cudaspy')
+    seen = report(recording)
+    reads = {s['seen']: s['meanwhile']['line'] for s in seen['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2' and s['thread']}
+    assert reads == {400: line_of('tune_result'), 200: line_of('return library.read_result')}
 
 
 def test_two_threads_of_python_that_give_work(any_python, tmp_path, library):

@@ -2,7 +2,8 @@
 """Steps whose work a library's thread of its own gives and reads, which runs no Python, while this one waits for it.
 
 waits.py LIBRARY STEPS [HOW]: "moves": at another line each time; "twice": each step at two lines; "two": another thread of
-Python gives work as well.
+Python gives work as well; "library": a library of Python waits, at another line each time; "tuned": ahead of the steps there are
+more reads of another kind, at another line.
 """
 import ctypes
 import os
@@ -23,15 +24,29 @@ def step():
     return read()
 
 
+# As if these lines stood below one another.
+MOVES = [compile("\n" * (200 + n) + "library.read_result()", __file__, "exec") for n in range(97)]
+
+
 def moving(number):
     library.launch()
-    exec("\n" * (number % 97) + "library.read_result()")
+    exec(MOVES[number % 97])
 
 
 def twice():
     library.launch()
     library.read_result() # the first
     library.read_result() # the second
+
+
+def by_library(number):
+    library.launch()
+    exec(compile("\n" * (number % 97) + "library.read_result()", "/lib/python3.99/waiting.py", "exec")) # by a library
+
+
+def tune():
+    library.launch()
+    library.tune_result()
 
 
 def beside():
@@ -51,8 +66,12 @@ begun = threading.Event()
 if how == 'two':
     other.start()
     begun.wait()
+STEPS = {'moves': moving, 'library': by_library, 'twice': lambda _: twice()}
+if how == 'tuned':
+    for i in range(2 * int(sys.argv[2])):
+        tune()
 for i in range(int(sys.argv[2])):
-    moving(i) if how == 'moves' else twice() if how == 'twice' else step()
+    STEPS.get(how, lambda _: step())(i)
 over = True
 if how == 'two':
     other.join()
