@@ -70,6 +70,9 @@ class Lines(unittest.TestCase):
         self.assertEqual(lines.judge(report(inside), "a.py", cause)["said"], "thread")
         inside[0]["thread"] = "pt_main_thread"
         self.assertEqual(lines.judge(report(inside), "a.py", cause)["said"], "unknown")
+        for line, said in (4, "right"), (5, "wrong"):
+            there = [{**inside[0], "meanwhile": frame("/home/a.py", line)}, inside[1]]
+            self.assertEqual(lines.judge(report(there), "a.py", cause)["said"], said)
         library = lines.Cause("f(x)  # cause: launch in libtorch_cuda\n")
         self.assertEqual(lines.judge(report(inside), "a.py", library)["said"], "thread")
         self.assertEqual(lines.judge(report([site("launch", 1.0, [], headline=None)]), "a.py", cause)["said"], "unknown")

@@ -2,7 +2,8 @@
 """Part `lines`: programs whose cause is marked in their source: does the report name that line?
 
 A line of tests/gpu/workloads that ends in `# cause: KIND` makes the calls that are wrong: `wait`, `copy`, `launch`, `alloc`, or
-several of them, where one line does both. Of the call sites of these kinds the one with most API time must be at a marked line.
+several of them, where one line does both. Of the call sites of these kinds the one with most API time must be at a marked line;
+of a library's thread the line counts at which the program was meanwhile.
 `KIND in NAME`: the calls are made where no Python runs, in a thread or a library of that name; then the report must name that.
 `loader`: work on the host, in no call of CUDA, so that no call has its line; `# cause: delayed` marks the call that comes
 next, which that work delays. The finding that says so must name the marked line, or the delayed one and that the work is
@@ -60,13 +61,18 @@ def place_of(frame):
     return os.path.basename(frame["file"]), frame["line"]
 
 
+def line_of(site):
+    """Its own line, or that of the program at which one of a library's threads was waited for."""
+    return place_of(site["frames"][site["headline"]] if site["headline"] is not None else None) or place_of(site.get("meanwhile"))
+
+
 def ranked(sites, kinds):
     """[{place, thread, range, module, api_ns}] of the sites of these kinds, the one with most API time first."""
     sums = collections.defaultdict(float)
     for s in sites:
         if s["kind"] in kinds:
             frame = s["frames"][s["headline"]] if s["headline"] is not None else None
-            place = place_of(frame)
+            place = line_of(s)
             sums[place, *((None, None, None) if place else (s["thread"], s["range"], frame and frame["module"]))] += s["api_total_ns"]
     found = [{"place": place, "thread": thread, "range": inside, "module": module, "api_ns": ns}
              for (place, thread, inside, module), ns in sums.items()]
@@ -83,7 +89,7 @@ def judge_place(name, cause, place, ahead=False):
 def named_by_findings(data, name, cause):
     """[{id, severity, place, said}] of the findings about the marked kinds that name a line, in the report's order."""
     ids = {i for kind in cause.kinds for i in FINDINGS[kind]}
-    named = [(f, place_of(f["site"])) for f in data["findings"] if f["id"] in ids and f["site"]]
+    named = [(f, place_of(f["site"]) or place_of(f["site"].get("meanwhile"))) for f in data["findings"] if f["id"] in ids and f["site"]]
     return [{"id": f["id"], "severity": f["severity"], "place": place,
              "said": judge_place(name, cause, place, f["site"]["ahead"])} for f, place in named if place]
 
