@@ -17,7 +17,7 @@ struct graphs {
 	struct play p;
 	struct model m;
 	uint32_t number;
-	uint16_t change, launch;
+	uint16_t change, launch, look_up;
 };
 
 static void start(struct graphs *g)
@@ -29,6 +29,7 @@ static void start(struct graphs *g)
 	g->number = made_graph(made, 0x5000, 100000);
 	g->change = made_call(made, "cuGraphExecKernelNodeSetParams_v2", SPY_CLASS_GRAPH,
 	                      SPY_LEVEL_DRIVER);
+	g->look_up = made_call(made, "cuKernelGetFunction", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
 	g->launch = made_call(made, "cuGraphLaunch", SPY_CLASS_GRAPH_LAUNCH, SPY_LEVEL_DRIVER);
 }
 
@@ -113,6 +114,37 @@ static void test_before_each_launch(void **state)
 	play_ends(&g.p, &g.m);
 }
 
+/* The runtime asks for the kernel's function ahead of each change: that goes too. A look-up that no
+ * change follows stays. */
+static void test_the_runtime_asks_first(void **state)
+{
+	struct graphs g;
+
+	(void)state;
+	start(&g);
+	for (int i = 0; i < STEPS; i++) {
+		struct play *p = &g.p;
+		for (int n = 0; n < CHANGES; n++) {
+			struct tf_record r = play_call(p, g.look_up, 0.5);
+			play_returns(p, &r);
+			p->host += BETWEEN / 2;
+			r = play_call(p, g.change, CHANGE);
+			play_returns(p, &r);
+			p->host += BETWEEN / 2;
+		}
+		struct tf_record r = play_call(p, g.look_up, 30);
+		play_returns(p, &r);
+		launch(&g, 100);
+		play_sync(p);
+	}
+	struct whatif_result r = ask(&g, 100);
+	assert_near(r.changed, (STEPS - 1) * CHANGES, 1e-9);
+	assert_near(r.saved,
+	            (STEPS - 1) * (CHANGES * (CHANGE + 0.5) + (CHANGES - 0.5) * BETWEEN) * 1e3,
+	            0.03);
+	play_ends(&g.p, &g.m);
+}
+
 /* It waits outside CUDA until another thread has waited for the step, and read a result. */
 static void test_behind_a_read(void **state)
 {
@@ -191,6 +223,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_before_each_launch),
+	        cmocka_unit_test(test_the_runtime_asks_first),
 	        cmocka_unit_test(test_behind_a_read),
 	        cmocka_unit_test(test_while_the_gpu_works),
 	        cmocka_unit_test(test_work_behind_a_change),
