@@ -44,7 +44,12 @@ struct tf_code {        /* table `codes`: code objects of Python */
  * address. */
 #define TF_FRAME_PYTHON (1ull << 63)
 
+struct tf_giver {       /* of a site: a stack that was found while its calls were made */
+	uint32_t site;  /* index + 1 of the row with the stack; 0 = none */
+	uint32_t votes; /* at most the answers that found it */
+};
 #define TF_GIVERS 3
+
 struct tf_site {         /* table `sites` */
 	uint64_t frames; /* offset of uint64_t[frame_count], innermost first */
 	uint32_t frame_count;
@@ -70,10 +75,7 @@ struct tf_site {         /* table `sites` */
 	uint32_t answers; /* looks that found a stack */
 	/* Those found most (Misra and Gries): of any that a quarter of the answers found it is
 	 * here; a vote against all three takes one of each. */
-	struct tf_giver {
-		uint32_t site;  /* index + 1 of the row with the stack; 0 = none */
-		uint32_t votes; /* at most the answers that found it */
-	} giver[TF_GIVERS];
+	struct tf_giver giver[TF_GIVERS];
 };
 #define TF_SITES_MAX 65536u
 
