@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # What the acceptance on a GPU needs beside the product: the CUPTI truth library, the launch loop, what one launch
-# costs, captures, the probe, facts about streams and about calls that hold.
+# costs, captures, the probe, facts about streams, about graphs that are changed, and about calls that hold.
 # The top Makefile may include this; scripts/gpu_acceptance calls `make -f Makefile -f tests/gpu/gpu.mk gpu-tools`.
 
 ifndef GPU_MK
@@ -27,6 +27,7 @@ GPU_TOOLS := \
 	$(O)/tests/captures \
 	$(O)/tests/conditional \
 	$(O)/tests/copy_facts \
+	$(O)/tests/graph_changes \
 	$(O)/tests/hold_facts \
 	$(O)/tests/launch_cost \
 	$(O)/tests/launch_loop_shared \
@@ -84,7 +85,8 @@ $(O)/tests/libslow_launch.so: tests/gpu/slow_launch.c
 	$(call msg,LINK,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -O2 -fPIC -shared -Wl,--no-undefined -Wl,-soname,$(@F) -o $@ $< -ldl
 
-$(O)/tests/captures $(O)/tests/conditional $(O)/tests/hold_facts $(O)/tests/stream_facts: $(O)/tests/%: tests/gpu/%.cu
+$(O)/tests/captures $(O)/tests/conditional $(O)/tests/graph_changes $(O)/tests/hold_facts $(O)/tests/stream_facts: \
+		$(O)/tests/%: tests/gpu/%.cu
 	$(call msg,NVCC,$@)
 	$(Q)mkdir -p $(@D) && $(NVCC) $(SAMPLE_NVCCFLAGS) --cudart static -MMD -MP -MT $@ -MF $@.d -o $@ $<
 
@@ -156,6 +158,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d copy_facts.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d copy_facts.d graph_changes.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
 
 endif
