@@ -91,6 +91,10 @@ class Lines(unittest.TestCase):
         for line, ahead, said in (2, True, "ahead"), (2, False, "wrong"), (3, True, "wrong"), (1, False, "right"), (1, True, "right"):
             told = lines.judge(report(findings=[finding("host-starves-gpu", "a.py", line, ahead)]), "a.py", cause)
             self.assertEqual(told["said"], said, (line, ahead))
+        # A library's thread makes that call: the program's own next line counts.
+        there = finding("host-starves-gpu")
+        there["site"] = {"file": None, "line": None, "ahead": True, "until": frame("/home/a.py", 2)}
+        self.assertEqual(lines.judge(report(findings=[there]), "a.py", cause)["said"], "ahead")
         both = [finding("host-starves-gpu", "a.py", 2, True), finding("host-starves-gpu", "b.py", 2, True)]
         told = lines.judge(report(findings=both), "a.py", cause)
         self.assertEqual((told["said"], [f["said"] for f in told["findings"]]), ("wrong", ["ahead", "wrong"]))
