@@ -24,6 +24,7 @@ GPU_TRUTH_SRC := \
 GPU_TRUTH_OBJ := $(GPU_TRUTH_SRC:%.c=$(O)/%.o)
 
 GPU_TOOLS := \
+	$(O)/tests/call_cost \
 	$(O)/tests/captures \
 	$(O)/tests/conditional \
 	$(O)/tests/copy_facts \
@@ -70,7 +71,7 @@ $(O)/tests/probe_getproc: tests/gpu/probe_getproc.c tests/gpu/exports.c $(O)/gen
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $(filter %.c,$^) -ldl
 
-$(O)/tests/launch_cost: tests/gpu/launch_cost.c
+$(O)/tests/call_cost $(O)/tests/launch_cost: $(O)/tests/%: tests/gpu/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D) && $(CC) $(GPU_CFLAGS) -MMD -MP -MT $@ -MF $@.d -o $@ $< -ldl -lm
 
@@ -158,6 +159,6 @@ test-gpu-tools:
 	$(Q)env -u O $(GPU_TESTS)
 endif
 
--include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,captures.d captures-sim.d conditional.d copy_facts.d graph_changes.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
+-include $(GPU_TRUTH_OBJ:.o=.d) $(addprefix $(O)/tests/,call_cost.d captures.d captures-sim.d conditional.d copy_facts.d graph_changes.d hold_facts.d hold_facts-sim.d launch_cost.d pair_cost.d pair_cost-sim.d probe_getproc.d)
 
 endif
