@@ -55,6 +55,11 @@ class Judged(unittest.TestCase):
         report.data["what_if"][0].update(predicted_ns=None, unknown_because="off")
         self.assertEqual(whatif.prediction_of(report, "graphs")["why"], "off")
 
+    def test_window_of_the_program_alone(self):
+        own = {"calls_ns": 100, "samples_ns": 20, "sites_ns": 3, "collector_ns": 5000}
+        self.assertEqual(whatif.own_window({"window_ns": 1000, "overhead": own}), 877)
+        self.assertEqual(whatif.own_window({"window_ns": 1000, "overhead": {**own, "samples_ns": None}}), 897)
+
     def test_time_of_a_step(self):
         o = process.Outcome([], 0, False, 1.0, "56.7 us per step (200 steps, 0.011 s)\n", "")
         self.assertEqual(whatif.step_ns(o), 56700.0)

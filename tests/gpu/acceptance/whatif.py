@@ -2,8 +2,9 @@
 """Part `whatif`: what a change was predicted to save, beside what the changed program really saves.
 
 Samples: `report --what-if CHANGE` of a sample against its fixed twin, which has made that change. Compared is the
-window of the report, from the end of the first CUDA call to the last; the prediction is of the part after start-up,
-and the start-up of the two is alike. The MLP: eager with `--what-if graphs` against its graph mode. Its windows cannot
+window of the report, from the end of the first CUDA call to the last, less what cudaspy took of it by the report: a
+change that leaves calls out saves that too, which no prediction has. The prediction is of the part after start-up, and
+the start-up of the two is alike. The MLP: eager with `--what-if graphs` against its graph mode. Its windows cannot
 be compared, since they hold the framework's start-up, and with graphs the capture. Compared is the time of one step,
 which the script measures itself; the predicted saving is divided by the steps. (The steps of the warm-up count among
 the saved ones, and are 20 of 10,020.)
@@ -90,6 +91,11 @@ def sample_run(settings, program, name, change):
     return runs.read_report(settings, run, run.finish(), *(["--what-if=" + change] if change else []))
 
 
+def own_window(data):
+    """A report's window without what cudaspy took of the program's one thread, ns."""
+    return data["window_ns"] - sum(data["overhead"][part] or 0 for part in ("calls_ns", "samples_ns", "sites_ns"))
+
+
 def sample_row(settings, name):
     change, variables = CHANGES[name]
     sides = {"before": samples.program(settings, name, **variables),
@@ -105,8 +111,8 @@ def sample_row(settings, name):
                                                 change if side == "before" else None)
             if trouble:
                 return {**row, "text": "%s: %s" % (sides[side].name, trouble)}
-        pairs.append((reports["before"].data["window_ns"], prediction_of(reports["before"], change),
-                      reports["after"].data["window_ns"]))
+        pairs.append((own_window(reports["before"].data), prediction_of(reports["before"], change),
+                      own_window(reports["after"].data)))
     return finished(settings, row, pairs)
 
 
