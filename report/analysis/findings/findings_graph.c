@@ -98,29 +98,43 @@ struct node_changes {
 	double ns;                              /* in changes, and from one to the next */
 };
 
+struct changing {                      /* a thread */
+	const struct call_event *last; /* a change, or what asks for one */
+	double asked;                  /* ns since the last change, in what asks for the next */
+};
+
+/* What of a thread's time is in changes, with this call. */
+static double in_changes(const struct finding_context *s, struct changing *t,
+                         const struct call_event *a, bool change)
+{
+	if (!change && !whatif_asks_for_change(s->h, a)) {
+		*t = (struct changing){0};
+		return 0;
+	}
+	double pause = t->last ? fmax(0, a->start - t->last->end - a->ours) : 0,
+	       ns = t->asked + call_event_ns(a) + fmin(pause, WHATIF_CHANGE_PAUSE);
+	*t = (struct changing){a, change ? 0 : ns};
+	return change ? ns : 0;
+}
+
 static struct node_changes node_changes(const struct finding_context *s)
 {
 	struct node_changes c = {0};
-	const struct call_event **last = alloc_zeroed(s->h->thread_count + 1, sizeof(*last));
+	struct changing *threads = alloc_zeroed(s->h->thread_count + 1, sizeof(*threads));
 	bool changed = false; /* since the last launch of a graph */
 
 	for (size_t i = 0; i < s->count; i++) {
-		const struct call_event *a = &s->call_events[i], *before = last[a->thread];
+		const struct call_event *a = &s->call_events[i];
 		bool change = a->role == CUDA_ROLE_GRAPH_CHANGED && !a->result,
 		     launch = a->kind == TF_WORK_GRAPH && !a->result;
-		if (change)
-			c.ns += call_event_ns(a);
-		if (change && before)
-			c.ns += fmin(fmax(0, a->start - before->end - a->ours),
-			             WHATIF_CHANGE_PAUSE);
+		c.ns += in_changes(s, &threads[a->thread], a, change);
 		c.nodes += change;
 		c.late += change && call_event_late(s, a);
 		c.launches += launch;
 		c.behind += launch && changed;
 		changed = (changed && !launch) || change;
-		last[a->thread] = change ? a : NULL;
 	}
-	free(last);
+	free(threads);
 	c.ns = fmin(c.ns, s->held);
 	return c;
 }

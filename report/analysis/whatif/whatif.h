@@ -36,6 +36,11 @@ extern const char *const whatif_names[];
 /* Host time between two changes of graphs' nodes, ns: what finds out that, and how, the next one
  * has to change. More of it is work of the program's own. */
 #define WHATIF_CHANGE_PAUSE 50e3
+struct call_log;
+struct call_event;
+/* Whether a call may be a part of the change of a node that the thread makes right behind it: as
+ * the runtime's cudaGraphExecKernelNodeSetParams() asks the driver for the kernel's function. */
+bool whatif_asks_for_change(const struct call_log *h, const struct call_event *e);
 
 #define WHATIF_ASSUMPTIONS 7
 

@@ -8,6 +8,7 @@
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "report/analysis/whatif/whatif_change.h"
 #include "report/base/alloc.h"
@@ -29,15 +30,20 @@ static bool is_change(const struct call_event *e)
 	return e->role == CUDA_ROLE_GRAPH_CHANGED && !e->result;
 }
 
-/* As the runtime's cudaGraphExecKernelNodeSetParams() asks the driver for the kernel's function
- * (cuKernelGetFunction), and then changes the node. */
+bool whatif_asks_for_change(const struct call_log *h, const struct call_event *e)
+{
+	return e->call < h->call_count && !strcmp(h->calls[e->call].name, "cuKernelGetFunction") &&
+	       !e->result && e->end - e->start <= WHATIF_CHANGE_PAUSE;
+}
+
 static bool asks_for_change(const struct kept *k, uint32_t i)
 {
 	const struct call_event *e = &k->r->given[i];
 	uint32_t next = k->r->next[i];
 
-	return e->cls == SPY_CLASS_MODULE && e->role == CUDA_ROLE_NONE && next != CALL_LOG_NONE &&
-	       k->of_change[next] && k->r->given[next].start - e->end <= WHATIF_CHANGE_PAUSE;
+	return next != CALL_LOG_NONE && k->of_change[next] &&
+	       k->r->given[next].start - e->end <= WHATIF_CHANGE_PAUSE &&
+	       whatif_asks_for_change(k->r->call_log, e);
 }
 
 /* What goes of the time from call i to the thread's next one. */

@@ -77,6 +77,8 @@ static struct whatif_result ask(struct graphs *g, double us)
 	return r;
 }
 
+static char evidence[512]; /* of the finding that was found last */
+
 /* The finding of it, which is not told where nothing is gained; its gain, or 0. */
 static double found(const struct model *m)
 {
@@ -85,8 +87,10 @@ static double found(const struct model *m)
 
 	analysis_make(&a, m, m->phases.main);
 	for (size_t i = 0; i < a.findings.count; i++)
-		if (!strcmp(a.findings.items[i].id, "graph-nodes-changed"))
+		if (!strcmp(a.findings.items[i].id, "graph-nodes-changed")) {
 			gain = a.findings.items[i].speedup;
+			snprintf(evidence, sizeof(evidence), "%s", a.findings.items[i].evidence);
+		}
 	analysis_free(&a);
 	return gain;
 }
@@ -142,6 +146,29 @@ static void test_the_runtime_asks_first(void **state)
 	assert_near(r.saved,
 	            (STEPS - 1) * (CHANGES * (CHANGE + 0.5) + (CHANGES - 0.5) * BETWEEN) * 1e3,
 	            0.03);
+	assert_near(found(&g.m), r.speedup, 1e-9);
+	assert_non_null(strstr(evidence, "189 us each time"));
+	play_ends(&g.p, &g.m);
+}
+
+/* Code that is linked ahead of the changes is none of them, however it is called. */
+static void test_code_is_linked_first(void **state)
+{
+	struct graphs g;
+
+	(void)state;
+	start(&g);
+	uint16_t link =
+	        made_call(&g.p.made, "cuLinkAddData_v2", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < STEPS; i++) {
+		struct tf_record r = play_call(&g.p, link, 3000);
+		play_returns(&g.p, &r);
+		step(&g, 100);
+		play_sync(&g.p);
+	}
+	struct whatif_result r = ask(&g, 100);
+	assert_near(r.saved, (STEPS - 1) * (CHANGES * CHANGE + (CHANGES - 1) * BETWEEN) * 1e3,
+	            0.05);
 	play_ends(&g.p, &g.m);
 }
 
@@ -224,6 +251,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_before_each_launch),
 	        cmocka_unit_test(test_the_runtime_asks_first),
+	        cmocka_unit_test(test_code_is_linked_first),
 	        cmocka_unit_test(test_behind_a_read),
 	        cmocka_unit_test(test_while_the_gpu_works),
 	        cmocka_unit_test(test_work_behind_a_change),
