@@ -11,13 +11,13 @@
 #include "report/model/sites_internal.h"
 #include "shim/core/format/python_file.h"
 
-#define FRAMES_MOST   256u
-#define FRAMES_ALL    (1u << 21) /* of a recording: beyond them, stacks have none */
-#define RANGES_MOST   8u         /* NVTX ranges around one that are named */
-#define LINES_KEPT    65536u     /* decoded lines that are remembered */
-#define ANSWERS_LEAST 3u
-#define MAJORITY      0.75       /* of the answers: of a step's two lines neither has it */
-#define LINES_MOST    (1u << 30) /* bytes of line tables of a recording that are decoded */
+#define FRAMES_MOST 256u
+#define FRAMES_ALL  (1u << 21) /* of a recording: beyond them, stacks have none */
+#define RANGES_MOST 8u         /* NVTX ranges around one that are named */
+#define LINES_KEPT  65536u     /* decoded lines that are remembered */
+#define LOOKS_LEAST 3u
+#define MAJORITY    0.75       /* of the answers: of a step's two lines neither has it */
+#define LINES_MOST  (1u << 30) /* bytes of line tables of a recording that are decoded */
 
 struct code { /* a code object of Python */
 	bool read;
@@ -34,13 +34,19 @@ struct line { /* decoded */
 	bool used;
 };
 
+struct giver_line { /* of a row that only says where a thread was */
+	bool read, own;
+	struct model_frame at;
+};
+
 struct part { /* one recording's sites while they are added */
 	struct model_part *p;
 	const struct tf_sites *area;
 	struct code *codes;
 	struct line *lines;
-	double *class_samples; /* by place in the table of works */
-	uint64_t *call_seen;   /* by call id: calls with a site; all, by the exact counters */
+	struct giver_line *giver_lines; /* by site, once one is asked for */
+	double *class_samples;          /* by place in the table of works */
+	uint64_t *call_seen; /* by call id: calls with a site; all, by the exact counters */
 	uint64_t *call_all;
 	uint32_t frames;     /* so far */
 	uint64_t line_bytes; /* the same, decoded */
@@ -242,27 +248,38 @@ static const char *range_of(struct part *s, uint32_t number)
 	return sites_keep(s->p->model, path);
 }
 
-/* Where a stack that was found is: the program's own line, in *to; whether there is one. */
-static bool line_of_giver(struct part *s, uint32_t site, struct model_frame *to)
+static void read_giver_line(struct part *s, const struct tf_site *row, struct giver_line *to)
+{
+	struct model_site at = {0};
+	uint32_t frames = s->frames; /* of its stack one is kept */
+
+	read_frames(s, row, &at);
+	s->frames = frames;
+	at.head = sites_head(&at);
+	to->own = at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
+	          at.frames[at.head].line;
+	if (to->own)
+		to->at = at.frames[at.head];
+	free(at.frames);
+}
+
+/* Where a stack that was found is: the program's own line; NULL: it has none. */
+static const struct model_frame *line_of_giver(struct part *s, uint32_t site)
 {
 	const struct recording *r = s->p->recording;
 	const struct tf_site *row = site && site <= r->sites ? tf_entry(&r->map, &s->area->sites,
 	                                                                site - 1, sizeof(*row))
 	                                                     : NULL;
-	struct model_site at = {0};
-	uint32_t frames = s->frames; /* of its stack one is kept */
 
 	if (!row || row->calls)
-		return false;
-	read_frames(s, row, &at);
-	s->frames = frames;
-	at.head = sites_head(&at);
-	bool own = at.frame_count && at.frames[at.head].python && !at.frames[at.head].foreign &&
-	           at.frames[at.head].line;
-	if (own)
-		*to = at.frames[at.head];
-	free(at.frames);
-	return own;
+		return NULL;
+	if (!s->giver_lines)
+		s->giver_lines = alloc_zeroed(r->sites, sizeof(*s->giver_lines));
+	struct giver_line *line = &s->giver_lines[site - 1];
+	if (!line->read)
+		read_giver_line(s, row, line);
+	line->read = true;
+	return line->own ? &line->at : NULL;
 }
 
 /* The line at which the thread of Python was that it works for: where most looks found it. Of one
@@ -270,20 +287,22 @@ static bool line_of_giver(struct part *s, uint32_t site, struct model_frame *to)
 static const struct model_frame *meanwhile_of(struct part *s, const struct tf_site *t)
 {
 	struct lead {
-		struct model_frame at;
+		const struct model_frame *at;
 		uint64_t votes;
 	} lines[TF_GIVERS], *most = NULL;
 	int count = 0;
 
-	if (t->answers < ANSWERS_LEAST)
+	if ((t->looks ? t->looks : t->answers) < LOOKS_LEAST)
 		return NULL;
 	for (int i = 0, k; i < TF_GIVERS; i++) {
 		uint32_t votes = t->giver[i].votes;
-		if (!votes || !line_of_giver(s, t->giver[i].site, &lines[count].at))
+		const struct model_frame *at = votes ? line_of_giver(s, t->giver[i].site) : NULL;
+		if (!at)
 			continue;
-		for (k = 0; k < count && (lines[k].at.line != lines[count].at.line ||
-		                          lines[k].at.hash != lines[count].at.hash);)
+		for (k = 0;
+		     k < count && (lines[k].at->line != at->line || lines[k].at->hash != at->hash);)
 			k++;
+		lines[k].at = at;
 		lines[k].votes = votes + (k < count ? lines[k].votes : 0);
 		count += k == count;
 		if (!most || lines[k].votes > most->votes)
@@ -293,7 +312,7 @@ static const struct model_frame *meanwhile_of(struct part *s, const struct tf_si
 	    (double)most->votes <= MAJORITY * (double)t->answers)
 		return NULL;
 	struct model_frame *line = alloc_zeroed(1, sizeof(*line));
-	*line = most->at;
+	*line = *most->at;
 	sites_keep(s->p->model, (char *)line); /* freed as the texts are */
 	return line;
 }
@@ -410,6 +429,7 @@ void model_add_sites(struct model_part *p)
 	free(s.codes);
 	free(s.lines);
 	free(s.class_samples);
+	free(s.giver_lines);
 	free(s.call_seen);
 	free(s.call_all);
 }

@@ -12,7 +12,8 @@
 #include "shim/sites/python.h"
 #include "shim/sites/rows.h"
 
-/* Calls of a site at which it is looked: the first ones, and then one of so many. */
+/* Of a site's calls it is looked at the first ones, then at fewer and fewer, one of so many in the
+ * end. A look stands for as many as it is one of. */
 #define LOOKS_FIRST 16u
 #define LOOKS_EACH  64u
 #define ROWS_MOST   1024u /* for stacks that are found */
@@ -21,9 +22,12 @@
 static uint32_t site_calls[TF_SITES_MAX]; /* by site; relaxed: about */
 static uint32_t rows;                     /* made; under the shim's lock */
 
-struct look {
-	uint32_t site; /* of the call */
-	/* what is found */
+struct giver_call {
+	uint32_t site;
+	uint32_t stands_for; /* calls */
+};
+
+struct look { /* what is found */
 	struct stack stack;
 	struct python_frame frames[PYTHON_FRAMES_MOST];
 	uint32_t count;
@@ -40,7 +44,7 @@ static bool take_frame(void *context, const struct python_frame *frame)
 /* Whether it is in a library's code. Under the shim's lock. */
 static bool is_library(struct tf_sites *area, const struct python_frame *frame)
 {
-	int64_t number = rows_code(area, frame);
+	int64_t number = rows < ROWS_MOST ? rows_code(area, frame) : rows_find_code(frame);
 	const struct tf_code *code =
 	        number < 0 ? NULL
 	                   : tf_entry(&spy_map, &area->codes, (uint32_t)number, sizeof(*code));
@@ -49,16 +53,14 @@ static bool is_library(struct tf_sites *area, const struct python_frame *frame)
 	       python_file_is_library(code->file ? tf_text(&spy_map, code->file, NULL) : NULL);
 }
 
-/* The row of its stack, made if need be; 0: there is none. It begins at the innermost frame that is
- * no library's: where in a library it waits is now here, now there. Under the shim's lock. */
-static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call)
+/* The row of the stack that was found, made if need be; 0: there is no room. It begins at the
+ * innermost frame that is no library's: where in a library it waits is now here, now there. Under
+ * the shim's lock. */
+static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call, bool cut)
 {
 	struct keying k = {.key = KEY};
 	uint32_t own = 0;
-	bool cut;
 
-	if (!python_walk_giver(PYTHON_FRAMES_MOST, take_frame, l, &cut) || !l->count)
-		return 0;
 	while (own < l->count && is_library(area, &l->frames[own]))
 		own++;
 	if (own == l->count)
@@ -79,64 +81,77 @@ static uint32_t row_of(struct tf_sites *area, struct look *l, uint16_t call)
 	return l->stack.site;
 }
 
-static void vote(struct tf_site *of, uint32_t site)
+static void add(uint32_t *to, uint32_t calls)
 {
-	struct tf_giver *empty = NULL;
+	if (__builtin_add_overflow(*to, calls, to))
+		*to = UINT32_MAX;
+}
 
-	of->answers++;
+/* `site` 0: one that has no row. */
+static void vote(struct tf_site *of, uint32_t site, uint32_t calls)
+{
+	struct tf_giver *least = &of->giver[0];
+
+	of->looks += of->looks < UINT8_MAX;
+	add(&of->answers, calls);
 	for (int i = 0; i < TF_GIVERS; i++) {
 		struct tf_giver *g = &of->giver[i];
 		if (g->votes && g->site == site) {
-			g->votes++;
+			add(&g->votes, calls);
 			return;
 		}
-		if (!g->votes && !empty)
-			empty = g;
+		if (g->votes < least->votes)
+			least = g;
 	}
-	if (empty) {
-		*empty = (struct tf_giver){site, 1};
+	if (!site)
 		return;
-	}
+	uint32_t taken = least->votes < calls ? least->votes : calls;
 	for (int i = 0; i < TF_GIVERS; i++)
-		of->giver[i].votes--;
+		of->giver[i].votes -= taken;
+	if (calls > taken)
+		*least = (struct tf_giver){site, calls - taken};
 }
 
 /* In a quiet section, on a stack of ours. */
 static void look(void *p)
 {
+	const struct giver_call *call = p;
 	struct look l;
+	bool cut;
 
-	l.site = *(const uint32_t *)p;
 	l.stack.count = l.stack.site = l.count = 0;
 	spy_lock();
 	struct tf_sites *area = sites_area();
 	struct tf_site *of =
-	        area ? tf_entry(&spy_map, &area->sites, l.site - 1, sizeof(*of)) : NULL;
-	uint32_t row = of ? row_of(area, &l, of->call) : 0;
-	if (row)
-		vote(of, row);
+	        area ? tf_entry(&spy_map, &area->sites, call->site - 1, sizeof(*of)) : NULL;
+	if (of && python_walk_giver(PYTHON_FRAMES_MOST, take_frame, &l, &cut) && l.count)
+		vote(of, row_of(area, &l, of->call, cut), call->stands_for);
 	spy_unlock();
 }
 
-/* At no regular distance: a step may make two calls of one site, for two lines. */
-static bool is_looked_at(uint32_t site)
+/* How many calls a look at this one stands for; 0: it is not looked. At no regular distance: a step
+ * may make two calls of one site, for two lines. */
+static uint32_t stands_for(uint32_t site)
 {
 	uint32_t n =
 	        __atomic_fetch_add(&site_calls[(site - 1) % TF_SITES_MAX], 1, __ATOMIC_RELAXED);
+	uint32_t each = n / LOOKS_FIRST;
 
-	return n < LOOKS_FIRST || rows_stir(rows_stir(KEY, n), site) % LOOKS_EACH == 0;
+	each = each < 1 ? 1 : each < LOOKS_EACH ? each : LOOKS_EACH;
+	return rows_stir(rows_stir(KEY, n), site) % each ? 0 : each;
 }
 
 void __attribute__((cold, noinline)) giver_look(uint32_t site)
 {
 	struct tf_sites *area = sites_area();
+	struct giver_call call = {site, area ? stands_for(site) : 0};
 
-	if (!area || !is_looked_at(site))
+	if (!call.stands_for)
 		return;
 	uint64_t start = spy_clock();
 	if (!rows_may_make(area, start))
 		return;
-	spy_do_own(look, &site);
+	spy_do_own(look, &call);
 	rows_took(spy_clock() - start);
 }
 

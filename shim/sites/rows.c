@@ -95,19 +95,23 @@ bool rows_add_to_key(void *context, const struct python_frame *frame)
 
 /* ---- a new row ---- */
 
+int64_t rows_find_code(const struct python_frame *frame)
+{
+	return (int64_t)find(code_places, frame->identity | 1) - 1;
+}
+
 int64_t rows_code(struct tf_sites *area, const struct python_frame *frame)
 {
-	uint64_t key = frame->identity | 1;
-	uint32_t known = find(code_places, key);
+	int64_t known = rows_find_code(frame);
 
-	if (known)
-		return known - 1;
+	if (known >= 0)
+		return known;
 	struct tf_code *code = area ? tf_append(&spy_map, &area->codes) : NULL;
 	if (!code || !python_describe(frame->code, code))
 		return -1;
 	uint32_t index = area->codes.count;
 	tf_publish(&area->codes);
-	put(code_places, key, index + 1);
+	put(code_places, frame->identity | 1, index + 1);
 	return index;
 }
 

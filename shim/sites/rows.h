@@ -47,6 +47,9 @@ struct stack {
 /* Index of the code object in table `codes`, made if need be; -1 = no room, or it is none. */
 int64_t rows_code(struct tf_sites *area, const struct python_frame *frame);
 
+/* The same, where it is there already. */
+int64_t rows_find_code(const struct python_frame *frame);
+
 /* A python_tell: `context` is a struct stack. */
 bool rows_keep_frame(void *context, const struct python_frame *frame);
 

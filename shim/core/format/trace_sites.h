@@ -46,7 +46,7 @@ struct tf_code {        /* table `codes`: code objects of Python */
 
 struct tf_giver {       /* of a site: a stack that was found while its calls were made */
 	uint32_t site;  /* index + 1 of the row with the stack; 0 = none */
-	uint32_t votes; /* at most the answers that found it */
+	uint32_t votes; /* at least so many answers found it, and a quarter of all more at most */
 };
 #define TF_GIVERS 3
 
@@ -54,8 +54,8 @@ struct tf_site {         /* table `sites` */
 	uint64_t frames; /* offset of uint64_t[frame_count], innermost first */
 	uint32_t frame_count;
 	uint16_t call;
-	uint8_t cut; /* 1: there are more frames outside of these */
-	uint8_t reserved;
+	uint8_t cut;   /* 1: there are more frames outside of these */
+	uint8_t looks; /* that `answers` are of, 255 at most */
 	/* written by the drain; by the timeline `useful` and `wasted` */
 	uint64_t calls; /* records with this site */
 	uint64_t failed;
@@ -72,9 +72,9 @@ struct tf_site {         /* table `sites` */
 	 * meanwhile, as one that waits for a result is. Looked at now and then; a stack begins at
 	 * the innermost frame that is no library's. Rows that only stand for that have no calls.
 	 */
-	uint32_t answers; /* looks that found a stack */
-	/* Those found most (Misra and Gries): of any that a quarter of the answers found it is
-	 * here; a vote against all three takes one of each. */
+	uint32_t answers; /* calls that the looks stand for which found a stack */
+	/* Those found most (Misra and Gries): any that more than a quarter of the answers found is
+	 * here; a vote against all three takes of each. */
 	struct tf_giver giver[TF_GIVERS];
 };
 #define TF_SITES_MAX 65536u

@@ -3,7 +3,7 @@
 
 waits.py LIBRARY STEPS [HOW]: "moves": at another line each time; "twice": each step at two lines; "two": another thread of
 Python gives work as well; "library": a library of Python waits, at another line each time; "tuned": ahead of the steps there are
-more reads of another kind, at another line.
+more reads of another kind, at another line; "warmed": 16 of the same kind.
 """
 import ctypes
 import os
@@ -49,6 +49,11 @@ def tune():
     library.tune_result()
 
 
+def warm():
+    library.launch()
+    library.read_result() # to warm up
+
+
 def beside():
     library.enter()
     while not over:
@@ -67,6 +72,8 @@ if how == 'two':
     other.start()
     begun.wait()
 STEPS = {'moves': moving, 'library': by_library, 'twice': lambda _: twice()}
+for i in range(16 if how == 'warmed' else 0):
+    warm()
 if how == 'tuned':
     for i in range(2 * int(sys.argv[2])):
         tune()
