@@ -33,12 +33,14 @@ static char *thread_of(const struct model_site *s)
 static void take_place(struct figures_site *to, const struct model_place *p,
                        const struct model_site *s)
 {
-	const struct model_frame *head = s->frame_count ? &s->frames[s->head] : NULL;
+	const struct model_frame *head = s->thread        ? s->meanwhile
+	                                 : s->frame_count ? &s->frames[s->head]
+	                                                  : NULL;
 
 	*to = (struct figures_site){
 	        .kind = s->kind,
 	        .api = copy(s->api),
-	        .where = site_headline(s, false),
+	        .where = s->meanwhile ? site_where(s, true) : site_headline(s, false),
 	        .thread = thread_of(s),
 	        .calls = p->calls,
 	        .whole = p->whole,
@@ -48,7 +50,7 @@ static void take_place(struct figures_site *to, const struct model_place *p,
 	        .bytes = (double)p->bytes,
 	        .pageable_bytes = (double)p->pageable_bytes,
 	};
-	if (head && !s->thread) {
+	if (head) {
 		to->file = copy(head->file);
 		to->local = copy(head->local);
 		to->function = copy(head->function);

@@ -62,7 +62,7 @@ struct model_site {
 };
 
 /* Sites of one kind and function whose headlines are on one line, or that are of one thread without
- * Python, added up. */
+ * Python and, where it is known, of one line `meanwhile`; added up. */
 struct model_place {
 	size_t site; /* the one that took most */
 	size_t sites;

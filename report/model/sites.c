@@ -103,7 +103,8 @@ static bool is_made(const struct model_site *s, size_t i)
 		return false;
 	if (*file == '<')
 		return true;
-	for (i++; i < s->frame_count && s->frames[i].file && !strcmp(s->frames[i].file, file);)
+	for (i++; i < s->frame_count && s->frames[i].file &&
+	          (s->frames[i].file == file || !strcmp(s->frames[i].file, file));)
 		i++;
 	return (!strncmp(file, "/tmp/", 5) || !strncmp(file, "/var/tmp/", 9)) &&
 	       i < s->frame_count && s->frames[i].foreign;
@@ -151,6 +152,8 @@ uint32_t sites_merge(struct model *m, struct model_site *s)
 
 	mix(&key, sites_hash(s->api));
 	mix_thread(&key, s);
+	if (s->meanwhile)
+		mix_frame(&key, s->meanwhile);
 	for (size_t i = 0; i < s->frame_count; i++)
 		mix_frame(&key, &s->frames[i]);
 	struct site_entry *e = entry_of(&to->texts->by_stack, key, to->count, &made);
@@ -166,9 +169,6 @@ uint32_t sites_merge(struct model *m, struct model_site *s)
 	CLAMP_ADD(have->bytes, s->bytes);
 	CLAMP_ADD(have->pageable_bytes, s->pageable_bytes);
 	CLAMP_ADD(have->samples, s->samples);
-	/* Of several processes the one that most calls are of. */
-	if (s->meanwhile && s->seen > have->seen - s->seen)
-		have->meanwhile = s->meanwhile;
 	have->whole &= s->whole;
 	have->estimated |= s->estimated;
 	have->calls += s->calls;

@@ -45,7 +45,7 @@ void sites_natives_free(struct site_texts *t);
  * none is (free it). */
 char *sites_local_file(const char *root, const char *path);
 
-/* Once places are in order: `after` of sites, and the `meanwhile` of places. */
+/* Once places are in order: `after` of sites. */
 void sites_find_after(struct model *m);
 
 /* Why frames of Python are missing (free it); NULL = they are not. */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the program is while a thread that runs no Python makes a call for it, as JAX's read a result."""
+import json
 import pathlib
 import subprocess
 
@@ -143,6 +144,37 @@ def test_a_library_that_moves(any_python, tmp_path, library):
     for api in 'cuMemcpyDtoHAsync_v2', 'cuStreamSynchronize':
         line = sites[api]['meanwhile']
         assert (pathlib.Path(line['file']).name, line['line']) == ('waits.py', line_of('# by a library')), api
+
+
+def test_a_loop_behind_a_warm_up(any_python, tmp_path, library):
+    """The first calls are looked at more often, and stand for fewer: the loop's line has most of them."""
+    _, sites = sites_of(any_python, tmp_path, library, 400, 'warmed')
+    for api in 'cuMemcpyDtoHAsync_v2', 'cuStreamSynchronize':
+        assert sites[api]['meanwhile']['line'] == line_of('return library.read_result'), api
+
+
+def test_processes_at_two_lines(any_python, tmp_path, library):
+    """Of one run: each line has the calls of its processes, whichever process is read first."""
+    for steps, how in (100, 'one'), (60, 'twice'), (90, 'one'):
+        run_python(any_python, tmp_path, 'waits.py', library, steps, how, CUDASPY_SITES='all', CUDASPY_RUN_ID='one')
+    rows = [s for s in report(tmp_path)['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2' and s['thread']]
+    assert {s['meanwhile'] and s['meanwhile']['line']: s['seen'] for s in rows} == {
+        line_of('return library.read_result'): 190, None: 120}
+
+
+def test_a_diff_tells_two_lines_apart(any_python, tmp_path, library):
+    """Reads at one line become fewer, at another one more: neither takes the other's place."""
+    sides = []
+    for steps in 100, 300:
+        folder = tmp_path / str(steps)
+        folder.mkdir()
+        run_python(any_python, folder, 'waits.py', library, steps, 'tuned', CUDASPY_SITES='all')
+        sides.append(next(folder.glob('*.cudaspy')))
+    text = subprocess.run([REPORTER, 'diff', '-f', 'json', *sides], stdout=subprocess.PIPE, check=False,
+                          universal_newlines=True).stdout
+    rows = [(s['before'], s['after']) for s in json.loads(text)['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2']
+    assert {(a['line'], b['line']): (a['calls'], b['calls']) for a, b in rows} == {
+        (line, line): (n * 100, n * 300) for n, line in ((2, line_of('tune_result')), (1, line_of('return library.read_result')))}
 
 
 def test_reads_of_two_kinds(any_python, tmp_path, library):
