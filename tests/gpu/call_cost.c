@@ -259,7 +259,7 @@ static void measure(unsigned c, unsigned rounds, unsigned block, double *bare, d
 int main(int argc, char **argv)
 {
 	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 200;
-	unsigned block = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 500;
+	unsigned block = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) / 2 * 2 : 500;
 
 	if (!rounds || !block || rounds > 1000000) {
 		fprintf(stderr, "usage: call_cost [ROUNDS [BLOCK]]\n");

@@ -89,7 +89,7 @@ def judge_place(name, cause, place, ahead=False):
 def named_by_findings(data, name, cause):
     """[{id, severity, place, said}] of the findings about the marked kinds that name a line, in the report's order."""
     ids = {i for kind in cause.kinds for i in FINDINGS[kind]}
-    named = [(f, place_of(f["site"]) or place_of(f["site"].get("meanwhile")) or place_of(f["site"].get("until")))
+    named = [(f, place_of(f["site"]) or place_of(f["site"].get("until")) or place_of(f["site"].get("meanwhile")))
              for f in data["findings"] if f["id"] in ids and f["site"]]
     return [{"id": f["id"], "severity": f["severity"], "place": place,
              "said": judge_place(name, cause, place, f["site"]["ahead"])} for f, place in named if place]
