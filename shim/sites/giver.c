@@ -12,12 +12,11 @@
 #include "shim/sites/python.h"
 #include "shim/sites/rows.h"
 
-/* Of a site's calls it is looked at the first ones, then at fewer and fewer, one of so many in the
- * end. A look stands for as many as it is one of. */
-#define LOOKS_FIRST 16u
-#define LOOKS_EACH  64u
-#define ROWS_MOST   1024u /* for stacks that are found */
-#define KEY         0x61c8864680b583ebu
+/* Of a site's calls it is looked at the first ones, then at fewer and fewer: about the root of
+ * their number, one of so many in the end. A look stands for as many as it is one of. */
+#define LOOKS_EACH 64u
+#define ROWS_MOST  1024u /* for stacks that are found */
+#define KEY        0x61c8864680b583ebu
 
 static uint32_t site_calls[TF_SITES_MAX]; /* by site; relaxed: about */
 static uint32_t rows;                     /* made; under the shim's lock */
@@ -135,9 +134,9 @@ static uint32_t stands_for(uint32_t site)
 {
 	uint32_t n =
 	        __atomic_fetch_add(&site_calls[(site - 1) % TF_SITES_MAX], 1, __ATOMIC_RELAXED);
-	uint32_t each = n / LOOKS_FIRST;
+	uint32_t root = n < 4 ? 1 : 1u << (31 - __builtin_clz(n)) / 2; /* a power of two near it */
+	uint32_t each = root < LOOKS_EACH ? root : LOOKS_EACH;
 
-	each = each < 1 ? 1 : each < LOOKS_EACH ? each : LOOKS_EACH;
 	return rows_stir(rows_stir(KEY, n), site) % each ? 0 : each;
 }
 

@@ -155,11 +155,11 @@ def test_a_loop_behind_a_warm_up(any_python, tmp_path, library):
 
 def test_processes_at_two_lines(any_python, tmp_path, library):
     """Of one run: each line has the calls of its processes, whichever process is read first."""
-    for steps, how in (100, 'one'), (60, 'twice'), (90, 'one'):
+    for steps, how in (100, 'one'), (60, 'moves'), (90, 'one'):
         run_python(any_python, tmp_path, 'waits.py', library, steps, how, CUDASPY_SITES='all', CUDASPY_RUN_ID='one')
     rows = [s for s in report(tmp_path)['sites'] if s['api'] == 'cuMemcpyDtoHAsync_v2' and s['thread']]
     assert {s['meanwhile'] and s['meanwhile']['line']: s['seen'] for s in rows} == {
-        line_of('return library.read_result'): 190, None: 120}
+        line_of('return library.read_result'): 190, None: 60}
 
 
 def test_a_diff_tells_two_lines_apart(any_python, tmp_path, library):
