@@ -10,23 +10,14 @@
  * driver's time, of the difference with its 95 % interval, ns a call; and of two readings of the
  * clock, which is the least that a call can cost.
  */
-#include <dlfcn.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <cuda.h>
-#include "tests/gpu/launch_cost.h"
+#include "tests/gpu/in_turns.h"
 
 #define WARM_UP 10 /* rounds */
 #define SKIP    77
 #define NODES   64
-
-#define TEXT(name)  #name
-#define ENTRY(name) TEXT(name) /* the ELF name that the header's macro stands for */
 
 #define DRIVER_MAP(XX)                                                                             \
 	XX(cuCtxSetCurrent)                                                                        \
@@ -129,15 +120,9 @@ static const struct {
 
 static bool load_driver(const char *program)
 {
-	const char *slash = strrchr(program, '/');
-	void *driver = dlopen("libcuda.so.1", RTLD_NOW), *library;
-	void *(*real)(const char *);
-	char path[4096];
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+	real_fn *real = driver ? find_real(program) : NULL;
 
-	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - program) : 0, program,
-	         slash ? LAUNCH_COST_LIBRARY : "./" LAUNCH_COST_LIBRARY);
-	library = driver ? dlopen(path, RTLD_NOW) : NULL;
-	real = library ? (void *(*)(const char *))dlsym(library, LAUNCH_COST_REAL) : NULL;
 	if (!real)
 		return false;
 #define XX(name)                                                                                   \
@@ -178,14 +163,6 @@ static bool start(void)
 
 /* ---- the measuring ---- */
 
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Time of one call, ns; the GPU is idle before. A pause ahead of it, as real programs have: the
  * shim's collector takes what the last block left. */
 static double time_block(void (*call)(const struct driver *, unsigned), const struct driver *d,
@@ -220,20 +197,6 @@ static double clocks_ns(unsigned block)
 #endif
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The value that the share `q` of the values, which get sorted, lies below. */
-static double quantile(double *values, unsigned count, double q)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[(unsigned)(q * (count - 1) + 0.5)];
-}
-
 static void measure(unsigned c, unsigned rounds, unsigned block, double *bare, double *difference)
 {
 	for (unsigned r = 0; r < WARM_UP + rounds; r++) {
@@ -248,12 +211,9 @@ static void measure(unsigned c, unsigned rounds, unsigned block, double *bare, d
 		bare[r - WARM_UP] = ns[0];
 		difference[r - WARM_UP] = ns[1] - ns[0];
 	}
-	/* Of n values so many lie below the true median: n / 2, with a deviation of sqrt(n) / 2. */
-	double reach = 1.96 / 2 / sqrt(rounds), middle = quantile(difference, rounds, 0.5);
+	struct middle d = middle_of(difference, rounds);
 	printf("cost: %-36s driver_ns=%.1f difference_ns=%.1f low_ns=%.1f high_ns=%.1f\n",
-	       calls[c].name, quantile(bare, rounds, 0.5), middle,
-	       quantile(difference, rounds, fmax(0, 0.5 - reach)),
-	       quantile(difference, rounds, fmin(1, 0.5 + reach)));
+	       calls[c].name, quantile(bare, rounds, 0.5), d.median, d.low, d.high);
 }
 
 int main(int argc, char **argv)

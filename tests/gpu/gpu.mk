@@ -47,7 +47,7 @@ GPU_CFLAGS = $(filter-out -fvisibility=hidden -fsanitize=%,$(SPY_CFLAGS)) $(CFLA
 .PHONY: gpu-tools gpu-tools-simulated
 gpu-tools: $(GPU_TOOLS)
 gpu-tools-simulated: $(O)/tests/captures-sim $(O)/tests/hold_facts-sim $(O)/tests/pair_cost-sim $(O)/tests/stream_facts-sim \
-	$(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
+	$(O)/tests/call_cost $(O)/tests/launch_cost $(O)/tests/libnvperf_launch_cost.so \
 	$(O)/tests/libslow_launch.so $(O)/tests/probe_getproc
 
 $(O)/gen/gpu/cupti_record_names.h: tests/gpu/gen_cupti_records.py $(CUPTI_INC)/cupti_activity.h

@@ -17,24 +17,15 @@
  * round, also in per cent of its median.
  * In mode `sample` the budget is a share of the thread's time, of which only one block in five goes
  * through the shim: CUDASPY_BUDGET must be a fifth of what is meant. */
-#include <dlfcn.h>
-#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <cuda.h>
-#include "tests/gpu/launch_cost.h"
+#include "tests/gpu/in_turns.h"
 
 #define WARM_UP_ROUNDS   20
 #define WARM_UP_LAUNCHES 50
 #define RECORDS          2048
 #define SKIP             77
-
-#define TEXT(name)  #name
-#define ENTRY(name) TEXT(name) /* the ELF name that the header's macro stands for */
 
 #define PARAMETERS                                                                                 \
 	CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,             \
@@ -172,17 +163,8 @@ static bool load_driver(void)
 
 static launch_fn find_driver_launch(const char *program)
 {
-	const char *slash = strrchr(program, '/');
-	void *(*real)(const char *);
-	char path[4096];
-	void *library;
+	real_fn *real = find_real(program);
 
-	snprintf(path, sizeof(path), "%.*s%s", slash ? (int)(slash + 1 - program) : 0, program,
-	         slash ? LAUNCH_COST_LIBRARY : "./" LAUNCH_COST_LIBRARY);
-	library = dlopen(path, RTLD_NOW);
-	real = library ? (void *(*)(const char *))dlsym(library, LAUNCH_COST_REAL) : NULL;
-	if (!real)
-		fprintf(stderr, "launch_cost: %s\n", dlerror());
 	return real ? (launch_fn)real("cuLaunchKernel") : NULL;
 }
 
@@ -205,14 +187,6 @@ static bool load_kernel(CUfunction *function)
 enum { DRIVER, FORWARD, CLOCKS, RECORD, SEEN, WAYS };
 static const char *const names[WAYS] = {"driver", "forward", "clocks", "record", "seen"};
 
-static double now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
-}
-
 /* Time of one launch, ns; the GPU is idle before, and faster than the host. */
 static double time_block(launch_fn launch, CUfunction f, unsigned block)
 {
@@ -227,20 +201,6 @@ static double time_block(launch_fn launch, CUfunction f, unsigned block)
 	return (now_ns() - start) / block;
 }
 
-static int compare(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* The value that the share `q` of the values, which get sorted, lies below. */
-static double quantile(double *values, unsigned count, double q)
-{
-	qsort(values, count, sizeof(*values), compare);
-	return values[(unsigned)(q * (count - 1) + 0.5)];
-}
-
 /* `difference` has room for `rounds`. Sorts the times of this way; of the driver's own, come last.
  */
 static void print_way(unsigned way, double *const times[WAYS], double *difference, unsigned rounds,
@@ -248,17 +208,13 @@ static void print_way(unsigned way, double *const times[WAYS], double *differenc
 {
 	for (unsigned r = 0; r < rounds; r++)
 		difference[r] = times[way][r] - times[DRIVER][r];
-	double median = quantile(difference, rounds, 0.5);
+	struct middle d = middle_of(difference, rounds);
 
-	/* Of n values so many lie below the true median: n / 2, with a deviation of sqrt(n) / 2. */
-	double reach = 1.96 / 2 / sqrt(rounds);
 	printf("cost: %s median_ns=%.1f difference_ns=%.1f low_ns=%.1f high_ns=%.1f q1_ns=%.1f "
 	       "q3_ns=%.1f percent=%.3f\n",
-	       names[way], quantile(times[way], rounds, 0.5), median,
-	       quantile(difference, rounds, fmax(0, 0.5 - reach)),
-	       quantile(difference, rounds, fmin(1, 0.5 + reach)),
+	       names[way], quantile(times[way], rounds, 0.5), d.median, d.low, d.high,
 	       quantile(difference, rounds, 0.25), quantile(difference, rounds, 0.75),
-	       100 * median / base);
+	       100 * d.median / base);
 }
 
 int main(int argc, char **argv)

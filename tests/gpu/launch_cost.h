@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one function of the library that launch_cost asks for the driver's own entries. For
- * launch_cost.c and launch_cost_real.c. */
+/* The one function of the library that in_turns.h asks for the driver's own entries
+ * (launch_cost_real.c). */
 #pragma once
 
 #define LAUNCH_COST_LIBRARY "libnvperf_launch_cost.so"

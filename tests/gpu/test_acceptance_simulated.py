@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -50,7 +51,7 @@ class Simulated(unittest.TestCase):
     """The script itself, on the simulated CUDA; nothing here depends on how fast the machine is."""
 
     def setUp(self):
-        needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches",
+        needed = ["libcudaspy.so", "cudaspy", "sim/truth", "samples/sim/many_tiny_launches", "tests/call_cost",
                   "tests/captures-sim", "tests/hold_facts-sim", "tests/stream_facts-sim", "tests/launch_cost",
                   "tests/pair_cost-sim",
                   "tests/libnvperf_launch_cost.so", "tests/libslow_launch.so"]
@@ -97,6 +98,27 @@ class Simulated(unittest.TestCase):
         ways = ["clocks", "driver", "forward", "record", "seen"]
         self.assertEqual([(r["mode"], sorted(r["ways"])) for r in parts["launch_cost"]["rows"]],
                          [(mode, ways) for mode in ("bare", "off", "sample")])
+
+    def call_cost(self, **env):
+        done = subprocess.run([os.path.join(BUILD, "tests", "call_cost"), "2", "10"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60, check=False, text=True,
+                              env={**os.environ, "LD_LIBRARY_PATH": os.path.join(BUILD, "sim"), "SIM_COST": "0", **env})
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_call_cost(self):
+        """Half of the calls go to what the program finds, half straight to the driver, where the shim does not see them."""
+        self.assertIn("shim: absent", self.call_cost())
+        with tempfile.TemporaryDirectory() as folder:
+            recording = os.path.join(folder, "one.cudaspy")
+            said = self.call_cost(LD_PRELOAD=os.path.join(BUILD, "libcudaspy.so"), CUDASPY_OUT=recording, CUDASPY_GPU="off")
+            self.assertIn("shim: present", said)
+            self.assertEqual(len(re.findall(r"difference_ns=-?[0-9.]+ low_ns=-?[0-9.]+ high_ns=", said)), 7)
+            done = subprocess.run([os.path.join(BUILD, "cudaspy"), "report", "-f", "json", recording], stdout=subprocess.PIPE,
+                                  timeout=60, check=True, text=True)
+        calls = {a["name"]: a["calls"] for a in json.loads(done.stdout)["apis"]}
+        blocks = (10 + 2) * (50 + 10)  # warm-up and rounds, each with calls ahead of its block
+        self.assertEqual((calls["cuGraphExecKernelNodeSetParams_v2"], calls["cuEventRecord"]), (blocks, blocks))
 
     def test_stream_facts(self):
         parts = self.script("--parts", "stream_facts")
