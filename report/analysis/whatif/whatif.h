@@ -36,6 +36,7 @@ extern const char *const whatif_names[];
 /* Host time between two changes of graphs' nodes, ns: what finds out that, and how, the next one
  * has to change. More of it is work of the program's own. */
 #define WHATIF_CHANGE_PAUSE 50e3
+
 struct call_log;
 struct call_event;
 /* Whether a call may be a part of the change of a node that the thread makes right behind it: as

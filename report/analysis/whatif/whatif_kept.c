@@ -21,8 +21,7 @@ struct kept {
 	const struct whatif_change *c;
 	const struct replay *r;
 	uint32_t *last;  /* the call before each, of the same thread */
-	bool *of_change; /* the call changes a node, or asks for what a change right behind it needs
-	                  */
+	bool *of_change; /* it changes a node, or asks for what the change behind it needs */
 };
 
 static bool is_change(const struct call_event *e)
