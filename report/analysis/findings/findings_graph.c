@@ -111,8 +111,11 @@ static double in_changes(const struct finding_context *s, struct changing *t,
 		*t = (struct changing){0};
 		return 0;
 	}
-	double pause = t->last ? fmax(0, a->start - t->last->end - a->ours) : 0,
-	       ns = t->asked + call_event_ns(a) + fmin(pause, WHATIF_CHANGE_PAUSE);
+	double pause = t->last ? a->start - t->last->end : 0;
+	if (t->asked > 0 && pause > WHATIF_CHANGE_PAUSE)
+		t->asked = pause = 0; /* asked long before: not for this one */
+	double ns =
+	        t->asked + call_event_ns(a) + fmin(fmax(0, pause - a->ours), WHATIF_CHANGE_PAUSE);
 	*t = (struct changing){a, change ? 0 : ns};
 	return change ? ns : 0;
 }

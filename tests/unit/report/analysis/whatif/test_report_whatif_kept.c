@@ -151,6 +151,28 @@ static void test_the_runtime_asks_first(void **state)
 	play_ends(&g.p, &g.m);
 }
 
+/* What was asked long ahead of a change was not asked for it. */
+static void test_asked_long_before(void **state)
+{
+	struct graphs g;
+
+	(void)state;
+	start(&g);
+	for (int i = 0; i < STEPS; i++) {
+		struct tf_record r = play_call(&g.p, g.look_up, 40);
+		play_returns(&g.p, &r);
+		g.p.host += 60;
+		step(&g, 100);
+		play_sync(&g.p);
+	}
+	struct whatif_result r = ask(&g, 100);
+	assert_near(r.saved, (STEPS - 1) * (CHANGES * CHANGE + (CHANGES - 1) * BETWEEN) * 1e3,
+	            0.05);
+	assert_near(found(&g.m), r.speedup, 1e-9);
+	assert_non_null(strstr(evidence, "163 us each time"));
+	play_ends(&g.p, &g.m);
+}
+
 /* Code that is linked ahead of the changes is none of them, however it is called. */
 static void test_code_is_linked_first(void **state)
 {
@@ -251,6 +273,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_before_each_launch),
 	        cmocka_unit_test(test_the_runtime_asks_first),
+	        cmocka_unit_test(test_asked_long_before),
 	        cmocka_unit_test(test_code_is_linked_first),
 	        cmocka_unit_test(test_behind_a_read),
 	        cmocka_unit_test(test_while_the_gpu_works),
