@@ -1252,6 +1252,105 @@ HATTERS = [
     # four bytes are read every 20 steps.
     Case("jax_lake_beds", "jax flax optax", useless="no-sync", otherwise="gpu-bound", near=0.03),
 ]
+FARRIERS = [
+    # One read of 4 bytes, for which the host waits, 24 times a step; between two reads some four kernels over 25 MB arrays (a
+    # maximum, currents, heights) of some 0.1 ms together; 2.5 KB are read every 20 steps in all variants. fix reads none of the
+    # 24, and the kernels divide; it has as many launches, of some 60 us each time.
+    Case("cupy_storm_surge", "cupy", Fix("sync-bound", "no-sync"), useless="pinned", near=0.01),
+    # Fifty calls of a jitted function a step, each of a few kernels of 2 or 3 us on 4096 drones, and one call more; a call takes
+    # the host some 30 to 50 us. fix makes the same kernels by one call. Four bytes are read every 25 steps.
+    Case("jax_drone_couriers", "jax", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.02),
+    # Two arrays of 67 MB and three of 34 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which
+    # wait, of one or two milliseconds; three kernels of some 0.4 to 0.6 ms together. 16 KB are read every 25 steps. fix leaves
+    # kernels and reads.
+    Case("numba_slime_moulds", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Two copies of 25 and 17 MB a step from pageable memory, which wait for some 4 to 7 ms, then some 85 kernels of some 2 ms
+    # together (two pictures made smaller, a ResNet-18 in half precision). 16 bytes are read every 25 steps. fix copies the same
+    # bytes from pinned memory; fix2 from pageable memory on another stream, behind the launches; fix3 copies as the base does.
+    Case("bin_pickers", "torch timm torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.02),
+    # NumPy takes some 4 to 8 ms for 192 spectra a step; then two copies of 1.2 MB and 15 KB from pageable memory, which do not wait
+    # for kernels, and some 130 launches of 1.5 ms or so, of less than 1 ms on the GPU (forward, backward, clipping, AdamW). Four
+    # bytes are read every 25 steps. fix leaves copies and launches; fix2 NumPy's work and the copies.
+    Case("peptide_spectra", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="no-sync",
+         near=0.03),
+    # Nothing is wrong: some 500 kernels a step (forward, backward, AdamW of a U-Net of 31 million weights on eight charts, some 4
+    # TFLOP in bfloat16), of some 15 to 30 ms together, and some 5 ms of launches beside them; four bytes are read every 20 steps.
+    Case("sea_ice_charts", "torch", useless="graphs", otherwise="gpu-bound", near=0.05),
+    # Forty sweeps a step, each of some 14 kernels of 0.12 ms or so together (arrays of 12.6 MB); two numbers are read at its end,
+    # 80 waits in a step of some 6 to 7 ms; eight bytes are read every 20 steps. fix launches the same kernels and reads none of the
+    # 80; fix2 replays a graph a sweep, and reads as the base does.
+    Case("bearing_films", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Python takes some 6 to 10 ms for 3072 lines a step; then two copies of 62 KB together from pageable memory, which do not wait,
+    # and some 130 to 180 launches of 2 ms or so, of some 0.6 ms on the GPU (forward, backward, clipping, AdamW). Four bytes are
+    # read every 25 steps. fix leaves the copies and the launches; fix2 the host's work and the copies.
+    Case("pressure_falls", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.03),
+    # Some 350 to 450 kernels of two to five microseconds a step (four layers of attention over 16384 ties, forward and backward,
+    # clipping, Adam), which take the host some 4 to 6 ms; two small copies on the device before them; four bytes are read every 50
+    # steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("pyg_water_tank", "torch torch_geometric", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # Twenty arrays of 34 MB and five or so of 4 MB and less a step from the driver, and as many frees, which wait, of some 4 to 8
+    # ms together; 30 kernels or so of a millisecond (ten Fourier transforms take the most). 384 bytes are read every 24 steps. fix
+    # leaves kernels and reads. What takes its memory from the driver cannot be captured.
+    Case("cupy_star_twinkle", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Nothing is wrong: one call of a jitted function a step, nearly all of it in products of matrices in bfloat16 (1.1 TFLOP), of
+    # some 3 to 6 ms on the GPU; four bytes are read every 20 steps.
+    Case("jax_plate_loads", "jax flax optax", useless="no-alloc", otherwise="gpu-bound", near=0.03),
+    # Two copies of 16.8 MB a step from pageable memory, which wait, of some 4 to 5 ms together; then three kernels of one or two
+    # milliseconds (67 million reads and adds of voxels). 640 bytes are read every 20 steps. fix copies the same bytes from pinned
+    # memory; fix2 from pageable memory on another stream, behind the launches.
+    Case("numba_pet_events", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Twelve rounds a step, each of a product of a sparse matrix (38 million entries, 0.15 to 0.3 ms) and a vector in cuSPARSE, its
+    # memset and two small kernels; four bytes are read after each round, for which the host waits, and CuPy then takes some 0.1 ms
+    # until the next product is launched. 64 bytes are read every 20 steps in all variants. fix reads none of the twelve.
+    Case("cupy_also_bought", "cupy", Fix("sync-bound", "no-sync"), useless="pinned", near=0.01),
+    # The transforms of torchvision take some 15 ms for 32 photos a step (0.45 ms each, a DataLoader without workers); then a copy
+    # of 1.2 MB from pageable memory, and some 250 to 300 launches of some 4 to 6 ms (forward, backward and SGD of a ResNet-18), of
+    # 2 ms or so on the GPU. A number is read every 20 steps. fix leaves the copy and the launches; fix2 the host's work.
+    Case("mushroom_hunters", "torch torchvision", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.05),
+    # One copy of 18 MB a step from pageable memory, some 30 kernels of some 1.5 to 2.5 ms together (a blur, colours), and 18 MB
+    # back to pageable memory, for which the host waits; the copies take some 4 to 6 ms. Nothing is read. fix copies the same bytes
+    # from and to pinned memory; fix2 from and to pageable memory on another stream, beside the kernels.
+    Case("wedding_photos", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         useless="no-alloc", near=0.02),
+    # Nothing is wrong: some 900 kernels a step (forward, backward, fused AdamW of a vision transformer of twelve layers, 23904
+    # tokens), of some 20 to 30 ms together in bfloat16, launched in some 8 ms; four bytes are read every 20 steps.
+    Case("engine_knocks", "torch timm", useless="no-sync", otherwise="gpu-bound", near=0.03),
+    # Some 500 kernels of two to four microseconds a step (forward, backward, clipping, AdamW of a GPT-2 of six layers, 512
+    # pieces), which take the host some 6 to 8 ms, and a small copy on the device before them; a number is read every 50 steps,
+    # else nothing waits. fix launches the same kernels as a graph.
+    Case("folk_proverbs", "torch transformers", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # Python takes some 8 to 12 ms for 512 baskets a step; then two copies of 41 and 33 KB from pageable memory and one call of a
+    # jitted function, of one millisecond or less. Four bytes are read every 25 steps. fix leaves the copies and the call.
+    Case("jax_basket_offers", "jax flax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.03),
+    # Some 340 kernels of two to six microseconds a step (cranes, two critics, policy, temperature, three times Adam; 512 rows),
+    # of 0.9 ms or so together, and some 3 ms of PyTorch's launches; four bytes are read every 50 steps, else nothing waits. fix
+    # launches the same kernels as a graph.
+    Case("crane_loads", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # 29 reads of one number a step, for which the host waits, between them some 18 kernels of 0.12 ms together (five of them over
+    # 42 MB), and three times the slopes, of some 0.25 ms: some 4.5 ms in all, 1 ms of it without work for the GPU. 24 bytes are
+    # read every 20 steps in all variants. fix reads none of the 29; fix2 replays a graph for each loss.
+    Case("shop_choice", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.02),
+    # Nothing is wrong: 33 products of matrices in float32 (570 GFLOP) a step, of some 11 to 14 ms together, and some 20 small
+    # kernels; 4.4 MB are copied on the device, four bytes are read every 24 steps.
+    Case("share_weights", "torch", useless="graphs", otherwise="gpu-bound", near=0.01),
+    # One hundred calls of a jitted function a step, 20 to 30 microseconds of the host's each, with one to three kernels of two or
+    # three microseconds over 786 KB, and one call besides; 292 bytes are read every 40 steps, else nothing waits. fix makes one
+    # call of the hundred; XLA launches their kernels.
+    Case("jax_star_streams", "jax", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.02),
+    # One copy of 50 MB a step from pageable memory, of some 6 to 8 ms, and some 30 kernels behind it, of some 1.5 to 2.5 ms in all
+    # (most of it in two blurs, whose weights are four tiny copies). Four bytes are read every 20 steps. fix copies the same bytes
+    # from pinned memory; fix2 from pageable memory on another stream, beside the kernels of the batch before.
+    Case("cupy_lucky_planets", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Five arrays of 8 MB, one of 21 MB and two of 2 MB a step from the driver, and as many frees (Numba does eleven or so at a
+    # time), which wait; four kernels of some 0.8 ms together. 1.8 KB are read every 25 steps. fix leaves kernels and reads.
+    Case("numba_street_game", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1261,7 +1360,8 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "potters": POTTERS, "coopers": COOPERS,
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
-          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS}
+          "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS,
+          "farriers": FARRIERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
