@@ -7,6 +7,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 from acceptance import fixes, fixes_table, programs, resident
 from acceptance.fixes_table import Case, Fix
@@ -225,6 +226,41 @@ class Variants(unittest.TestCase):
         self.assertEqual(list(fixes.failures(said)), ["useless"])
         self.assertIn("warm_steps: 8\n", said)
         self.assertTrue(re.search(r"^result: \w+ 48$", said, re.M), said)  # 8 to warm up, 40 in the loop
+
+
+class Lane(unittest.TestCase):
+    """Nothing loads while a program is measured."""
+
+    def run_lane(self, count, out_of_time=lambda: False):
+        log, names = [], ["p%d" % number for number in range(count)]
+
+        def held(settings, case, env):
+            log.append("load " + case.name)
+            return types.SimpleNamespace(at_gate=lambda: log.append("gate " + case.name), close=lambda: log.append("close " + case.name))
+
+        def measure(settings, case, half, one, readers):
+            log.append("run " + case.name)
+            one.close()
+            return {"program": case.name, "note": None, "troubles": []}, case, []
+
+        page = types.SimpleNamespace(line=lambda text: None)
+        with mock.patch.multiple(fixes, Held=held, measure=measure, LOADED=3, lacking=lambda settings, case: None,
+                                 keep=lambda settings, row: None, finished=lambda row, case, pending: row):
+            rows = fixes.lane(types.SimpleNamespace(out_of_time=out_of_time), [("first", Case(n, "torch", LAUNCH)) for n in names],
+                              {}, None, page)
+        self.assertEqual(sorted(r["program"] for r in rows), names)
+        return log, rows
+
+    def test_loads_by_the_dozen(self):
+        log, _ = self.run_lane(4)
+        self.assertEqual(log[:7], ["load p0", "load p1", "load p2", "gate p0", "gate p1", "gate p2", "run p0"])
+        self.assertEqual(log[-5:], ["close p2", "load p3", "gate p3", "run p3", "close p3"])
+
+    def test_time_limit(self):
+        log, rows = self.run_lane(3, iter([False] * 5 + [True] * 9).__next__)
+        self.assertEqual([w for w in log if w.startswith("run")], ["run p0", "run p1"])
+        self.assertEqual(len([w for w in log if w.startswith("close")]), 3)
+        self.assertEqual([r["troubles"] for r in rows if r["troubles"]], [["not run: the time limit was reached"]])
 
 
 class Chosen(unittest.TestCase):

@@ -28,6 +28,7 @@ NEAR = 0.25          # of a prediction, from what was measured
 STEPS_OFF = 0.02
 SHARES = {"class": 0.90, "range": 0.85, "useless": 0.90}  # of the programs
 WIDTH_MOST = 2.0     # of the ranges, in the median: high over low
+LOADED = 12          # programs of a lane that load together, each as often as it will run
 
 
 # ---- What was measured ---------------------------------------------------------------------------------------------
@@ -312,18 +313,15 @@ def use_recorded(settings, case, run, outcome, results):
             "same_result": same_result(results, outcome.results, case.near)}, None
 
 
-def measure(settings, case, half, held, readers, ahead):
-    """A row, whose reports are still being read, and these. `ahead()` is called when the last run is under way."""
+def measure(settings, case, half, held, readers):
+    """A row, whose reports are still being read, and these."""
     row, pending = new_row(case, half), []
     try:
-        held.at_gate()
         results, words = measure_bare(row, held)
         for run in held.recorded if words else []:
             if settings.out_of_time():
                 row["troubles"].append("the time limit was reached")
                 break
-            if run is held.recorded[-1]:
-                ahead()
             outcome = run.finish(words)
             pending.append(readers.submit(use_recorded, settings, case, run, outcome, results))
     finally:
@@ -347,10 +345,19 @@ def keep(settings, row):
         f.write(json.dumps(row) + "\n")
 
 
+def load(settings, cases, env):
+    """{number: Held} of the programs that can run here, once all of them have loaded what they need."""
+    loaded = {number: Held(settings, case, env) for number, (_, case) in cases
+              if not lacking(settings, case) and not settings.out_of_time()}
+    for held in loaded.values():
+        held.at_gate()
+    return loaded
+
+
 def lane(settings, cases, env, readers, page):
-    """The rows of a GPU's programs, one after the other; the next one loads while the last run of one is under way, and what
-    one recorded is read while the next one runs."""
-    done, waiting, unread = [], {}, []
+    """The rows of a GPU's programs, one after the other. While one runs, none loads, and what one recorded is read while the
+    next one runs bare."""
+    done, loaded, unread = [], {}, []
 
     def read_rest():
         for measured in unread:
@@ -362,24 +369,22 @@ def lane(settings, cases, env, readers, page):
 
     try:
         for number, (half, case) in enumerate(cases):
-            missing = lacking(settings, case)
-            if missing or settings.out_of_time():
+            if number % LOADED == 0:
+                loaded = load(settings, list(enumerate(cases))[number:number + LOADED], env)
+            held, missing = loaded.pop(number, None), lacking(settings, case)
+            if not held or settings.out_of_time():
                 row = new_row(case, half)
                 row.update({"note": missing} if missing else {"pass": False, "troubles": ["not run: the time limit was reached"]})
                 done.append(row)
+                if held:
+                    held.close()
                 continue
-
-            def ahead(following=number + 1):
-                if following < len(cases) and not lacking(settings, cases[following][1]):
-                    waiting[following] = Held(settings, cases[following][1], env)
-
-            held = waiting.pop(number, None) or Held(settings, case, env)
-            measured = measure(settings, case, half, held, readers, ahead)
+            measured = measure(settings, case, half, held, readers)
             read_rest()
             unread.append(measured)
         read_rest()
     finally:
-        for held in waiting.values():
+        for held in loaded.values():
             held.close()
     return done
 
