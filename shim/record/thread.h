@@ -44,8 +44,12 @@ static inline struct tf_kernel_stat *thread_kernel(struct tf_thread *th, uint32_
 	return thread_kernel_page(page) + kernel % TF_KERNEL_PAGE;
 }
 
-/* Ticks of one recorded call in 1/1024, measured on a slot and a ring of the caller's. Changes
- * nothing of the thread's. */
+/*
+ * Ticks of one recorded call in 1/1024, measured on a slot and a ring of the caller's: each between
+ * two readings of the clock, less what these take. Calls in a row take half as long, as the CPU
+ * begins the next before one has ended; between calls of a driver it cannot. Changes nothing of the
+ * thread's.
+ */
 uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring);
 
 /* A ring of so many records, a power of two, for another producer than a thread; its offset, 0 = no
