@@ -114,7 +114,8 @@ static bool fill_calls(struct tf_header *h)
 	return true;
 }
 
-static bool make_areas(struct tf_header *h, uint64_t load_tick)
+/* `from`: where the time slices begin. */
+static bool make_areas(struct tf_header *h, uint64_t from)
 {
 	h->slices = spy_map.alloc(&spy_map, sizeof(struct tf_slices));
 	h->works = spy_map.alloc(&spy_map, TF_WORKS * sizeof(struct tf_work));
@@ -128,7 +129,7 @@ static bool make_areas(struct tf_header *h, uint64_t load_tick)
 	if (!nodes)
 		return false;
 	table(nodes, sizeof(struct tf_graph_nodes), TF_GRAPH_NODES_PAGE, TF_GRAPH_NODES_MAX);
-	slices->origin = load_tick;
+	slices->origin = from;
 	slices->width = spy_clock_kind == TF_CLOCK_CNTVCT ? 1 << 12 : 1 << 18; /* some 100 us */
 	keep->page_records = KEEP_PAGE;
 	uint64_t kept = storage_share(spy_options.keep_bytes, 2);
@@ -193,7 +194,9 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	table(&h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, TF_LOOPS_MAX);
 	table(&h->steps, sizeof(struct tf_step), 1024, TF_STEPS_MAX);
 	identify(h);
-	if (!fill_calls(h) || !make_areas(h, load_tick))
+	/* A program may read its data for minutes before its first call, of which slices have
+	 * nothing to say. A forked child's window begins at the fork. */
+	if (!fill_calls(h) || !make_areas(h, forked_from ? load_tick : h->last_seen))
 		return false;
 	struct tf_kernel *unknown = tf_append(&spy_map, &h->kernels);
 	if (!unknown)

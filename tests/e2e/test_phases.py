@@ -17,6 +17,7 @@ ROUNDS = 3
 
 
 def record(folder, *arguments, **variables):
+    folder.mkdir(exist_ok=True)
     env = environment(folder, sim=SIM, CUDASPY_GPU='sample', SIM_DATA_MIB='0', SIM_LATENCY_NS='6000', **VIRTUAL_TIME, **variables)
     p = subprocess.run([BUILD / 'tests/e2e/phases', *map(str, arguments)], env=env, cwd=folder, timeout=300,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
@@ -75,6 +76,19 @@ def test_time_in_no_phase(tmp_path):
     flat = ' '.join(report(path, '--phase', 'loop', '2').split())
     assert re.search(r'start-up 51\d ms, then 2[45]\d ms before this loop', flat), flat
     assert 'before this loop' not in report(path)
+
+
+def test_minutes_before_the_first_call(tmp_path):
+    """What a program reads before it uses CUDA takes no slices away: loops are told apart as without it."""
+    soon, late = ({**as_json(path), 'text': ' '.join(report(path, '--all').split())} for path in (
+        record(tmp_path / name, ROUNDS, 0, ms) for name, ms in (('soon', 0), ('late', 6000))))
+    assert late['wall_ns'] > 6e9 and late['window_ns'] == pytest.approx(soon['window_ns'], rel=0.01)
+    assert re.search(r'The run from its first CUDA call, \d\d\dms from left to right', late['text']), late['text'][-3000:]
+    for run in soon, late:
+        run['loops'] = [phase for phase in run['phases'] if phase['kind'] == 'loop']
+    for a, b in zip(soon['loops'], late['loops'], strict=True):
+        assert a['verdict']['class'] == b['verdict']['class']
+        assert b['host']['sync_useful_ns'] == pytest.approx(a['host']['sync_useful_ns'], rel=0.05)
 
 
 def test_each_loop_has_its_verdict(recording):
