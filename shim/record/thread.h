@@ -45,10 +45,10 @@ static inline struct tf_kernel_stat *thread_kernel(struct tf_thread *th, uint32_
 }
 
 /*
- * Ticks of one recorded call in 1/1024, measured on a slot and a ring of the caller's: each between
- * two readings of the clock, less what these take. Calls in a row take half as long, as the CPU
- * begins the next before one has ended; between calls of a driver it cannot. Changes nothing of the
- * thread's.
+ * What a wrapper adds to a call, ticks in 1/1024, measured on a slot and a ring of the caller's:
+ * each call between two readings of the clock, with the wrapper and without. (Calls in a row would
+ * take half as long, as the CPU begins the next before one has ended.) Arguments, what they are of
+ * and cold caches are not in it. Changes nothing of the thread's.
  */
 uint64_t span_cost_x1024(struct tf_thread *scratch, struct tf_ring *ring);
 
