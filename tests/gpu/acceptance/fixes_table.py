@@ -1341,7 +1341,8 @@ FARRIERS = [
     # One hundred calls of a jitted function a step, 20 to 30 microseconds of the host's each, with one to three kernels of two or
     # three microseconds over 786 KB, and one call besides; 292 bytes are read every 40 steps, else nothing waits. fix makes one
     # call of the hundred; XLA launches their kernels.
-    Case("jax_star_streams", "jax", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.02),
+    Case("jax_star_streams", "jax", Fix("launch-bound", "graphs"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.02),
     # One copy of 50 MB a step from pageable memory, of some 6 to 8 ms, and some 30 kernels behind it, of some 1.5 to 2.5 ms in all
     # (most of it in two blurs, whose weights are four tiny copies). Four bytes are read every 20 steps. fix copies the same bytes
     # from pinned memory; fix2 from pageable memory on another stream, beside the kernels of the batch before.

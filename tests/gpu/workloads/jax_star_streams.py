@@ -7,6 +7,7 @@ the cluster begins anew.
 Wrong: each leap is a call of a jitted function, which has a few microseconds of work for the GPU; Python takes far longer to
 call it.
 fix: all leaps of a step are one jitted function, by lax.fori_loop (launch-bound).
+fix2: the same, but ten leaps are written out in each round of the loop (launch-bound).
 useless: the counts of before, which stay on the GPU, are donated.
 """
 import fixable
@@ -41,8 +42,8 @@ def leap(places, speeds):
     return half + 0.5 * LEAP * speeds, speeds
 
 
-def all_leaps(places, speeds):
-    return lax.fori_loop(0, LEAPS, lambda _, both: leap(*both), (places, speeds))
+def all_leaps(places, speeds, written_out=1):
+    return lax.fori_loop(0, LEAPS, lambda _, both: leap(*both), (places, speeds), unroll=written_out)
 
 
 def count(usual, places):
@@ -69,11 +70,11 @@ def make(variant):
     start = begun()
     state, turn, told = list(start), [0], []
     usual = [jax.device_put(numpy.zeros(PLACES + 1, dtype=numpy.float32))]
-    leaped, leaped_on = jax.jit(leap), jax.jit(all_leaps)
+    leaped, leaped_on = jax.jit(leap), jax.jit(lambda *both: all_leaps(*both, 10 if variant == "fix2" else 1))
     counted = jax.jit(count, donate_argnums=(0,) if variant == "useless" else ())
 
     def move(places, speeds):
-        if variant == "fix":
+        if variant in ("fix", "fix2"):
             return leaped_on(places, speeds)
         for _ in range(LEAPS):
             places, speeds = leaped(places, speeds)  # cause: launch
