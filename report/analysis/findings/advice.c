@@ -270,8 +270,9 @@ static const struct row rows[] = {
                    "larger batches",
                    "CUDA graphs: torch.compile(mode=\"reduce-overhead\")"},
           [FRAMEWORK_JAX] = {"jax.jit around the whole step, with donated arguments; lax.scan over "
-                             "several steps; larger batches (jax.vmap)",
-                             "jax.jit around the whole step; lax.scan over steps"},
+                             "several steps, with unroll where a round has few kernels, as XLA "
+                             "launches those of a loop one by one; larger batches (jax.vmap)",
+                             "jax.jit around the whole step; lax.scan with unroll"},
           [FRAMEWORK_CUPY] =
                   {"cupy.fuse or one ElementwiseKernel for several operations; "
                    "begin_capture() and end_capture() of a cupy.cuda.Stream around the step "

@@ -45,7 +45,7 @@ const char *whatif_graph_way(const struct model *m)
 		       "optimizer";
 	case FRAMEWORK_JAX:
 		return "jax.jit around the whole step, with donated arguments; lax.scan over "
-		       "several steps";
+		       "several steps, with unroll where a round has few kernels";
 	case FRAMEWORK_CUPY:
 		return "begin_capture() and end_capture() of a cupy.cuda.Stream around the step "
 		       "once, then the graph's launch() each step; cupy.fuse() for elementwise "
