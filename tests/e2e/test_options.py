@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every variable of the environment: what it does, and what a wrong value does, which is one line and the default."""
 import re
+import subprocess
 
 import pytest
 
 import against_truth
-from conftest import VIRTUAL_TIME, report
+from conftest import REPORTER, VIRTUAL_TIME, report
 
 CROWD = 'tests/e2e/crowd'
 STEADY_CALLS = 6 # of the start, before the threads' own
@@ -223,6 +224,10 @@ def test_range_by_time(run, compile_c):
     assert inside and len(inside) <= launches <= len(around)
     assert len(around) < len(times)
     assert 0.8e9 < r.report['window_ns'] < 1.2e9
+    # Time slices begin with it, not a second before.
+    text = subprocess.run([REPORTER, 'report', '--all', r.recording], stdout=subprocess.PIPE, universal_newlines=True, timeout=60).stdout
+    found = re.search(r'^The range, (?:(\d+)ms|(1\.\d+)s) from left to right', text, re.M)
+    assert found and 0.8 < float(found.group(2) or int(found.group(1)) / 1000) < 1.3, text[:3000]
     assert 'cuInit' not in against_truth.counted(r.report)
 
 

@@ -136,8 +136,11 @@ void out_page_overview(const struct model *m, struct text_layout *page)
 	if (page->markdown || !p || !p->count || (!p->device_count && !p->host))
 		return;
 	double ns = (double)p->count * p->width;
-	text_layout_heading(page, "The run%s, %s from left to right (a column: %s)",
-	                    p->origin > 0 ? " from its first CUDA call" : "", unit_time(whole, ns),
+	const char *what = m->processes[0].range_mode != TF_RANGE_ALL ? "The range"
+	                   : p->origin > 0 ? "The run from its first CUDA call"
+	                                   : "The run";
+	text_layout_heading(page, "%s, %s from left to right (a column: %s)", what,
+	                    unit_time(whole, ns),
 	                    unit_time(column, ns / (double)(page->width - LABEL)));
 	put_overview(m, p, page);
 	text_layout_line(

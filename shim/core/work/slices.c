@@ -28,10 +28,25 @@ static void halve_all(const struct tf_map *map, struct tf_slices *s)
 	slices_rearrange(map);
 }
 
+/* With CUDASPY_RANGE nothing is recorded ahead of the range: they begin with it. */
+static void begin_with_range(const struct tf_map *map, struct tf_slices *s)
+{
+	/* Relaxed: it was written ahead of the records that came through the gate. */
+	uint64_t from = __atomic_load_n(&tf_header(map)->range_from, __ATOMIC_RELAXED);
+
+	if (s->used || from <= s->origin)
+		return;
+	slices_rearrange(map);
+	s->origin = from;
+	slices_rearrange(map);
+}
+
 struct tf_slices *slices_until(const struct tf_map *map, uint64_t until)
 {
 	struct tf_slices *s = tf_at(map, tf_header(map)->slices, sizeof(*s));
 
+	if (s)
+		begin_with_range(map, s);
 	for (;;) {
 		uint64_t width = s ? slices_width(s) : 0, origin = s ? s->origin : 0;
 		uint64_t index = width ? slice_of(until > origin ? until - origin : 0, width) : 0;
