@@ -13,6 +13,15 @@ REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)) -ljansson)
 REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a 2>/dev/null)) -lz)
 REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a 2>/dev/null)) -lsqlite3)
+# An archive alone, where it is there.
+REPORT_IBERTY  := $(wildcard $(shell $(CC) -print-file-name=libiberty.a 2>/dev/null))
+ifneq ($(REPORT_IBERTY),)
+ifeq ($(shell printf '\043if __has_include(<libiberty/demangle.h>) || __has_include(<demangle.h>)\nyes\n\043endif\n' | $(CC) -E -P -x c - 2>/dev/null),yes)
+$(O)/host/report/base/names.o: private CPPFLAGS += -DHAVE_LIBIBERTY
+else
+REPORT_IBERTY  :=
+endif
+endif
 REPORT_STDCXX  := -lstdc++
 ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a 2>/dev/null)),)
 REPORT_STDCXX  := -Wl,-Bstatic -lstdc++ -Wl,-Bdynamic
@@ -20,7 +29,7 @@ ifndef SAN
 REPORT_STDCXX  += -static-libgcc
 endif
 endif
-REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_ZLIB) $(REPORT_SQLITE) $(REPORT_STDCXX) -lm -ldl
+REPORT_LIBS = $(REPORT_JANSSON) $(REPORT_ZLIB) $(REPORT_SQLITE) $(REPORT_IBERTY) $(REPORT_STDCXX) -lm -ldl
 
 report: $(O)/cudaspy
 

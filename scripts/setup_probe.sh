@@ -8,7 +8,8 @@ read_headers()
 	local header
 
 	headers=$(
-		for header in stdio.h cmocka.h elfutils/libdwfl.h jansson.h lttng/tracepoint.h sqlite3.h uthash.h zlib.h; do
+		for header in stdio.h cmocka.h demangle.h elfutils/libdwfl.h jansson.h libiberty/demangle.h lttng/tracepoint.h \
+			sqlite3.h uthash.h zlib.h; do
 			printf '#if __has_include(<%s>)\n|%s|\n#endif\n' $header $header
 		done | gcc -E -P -x c - 2>/dev/null
 	)
@@ -72,6 +73,13 @@ has_library()
 	path=$(gcc -print-file-name="lib$2.so" 2>/dev/null) || return 1
 	[ "$path" != "lib$2.so" ] && return 0
 	echo 'int main(void) { return 0; }' | gcc -x c - -x none "-l$2" -o /dev/null 2>/dev/null
+}
+
+# The archive, with its header where Debian or where Fedora has it.
+has_iberty()
+{
+	[ -f "$(gcc -print-file-name=libiberty.a 2>/dev/null)" ] &&
+		{ has_header libiberty/demangle.h || has_header demangle.h; }
 }
 
 has_fuzzer()

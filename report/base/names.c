@@ -9,11 +9,21 @@
 #include "report/base/names.h"
 
 /*
- * libstdc++'s demangler with the output handed over in pieces. A few hundred bytes of input may
- * stand for an output of any length (a type that refers twice to the one before it, again and
- * again); with pieces it can be left in time. It holds no memory but its stack, so leaving it by
- * longjmp() loses nothing.
+ * The demangler hands its output over in pieces: a few hundred bytes of input may stand for an
+ * output of any length (a type that refers twice to the one before it, again and again); with
+ * pieces it can be left in time. It holds no memory but its stack, so leaving it by longjmp() loses
+ * nothing.
+ *
+ * libiberty's takes names of any length. libstdc++'s, which is the same code, gives up names of
+ * more than 1,024 bytes, as CUTLASS' and cuDNN's kernels have.
  */
+#ifdef HAVE_LIBIBERTY
+#if __has_include(<libiberty/demangle.h>)
+#include <libiberty/demangle.h>
+#else
+#include <demangle.h>
+#endif
+#else
 extern int __gcclibcxx_demangle_callback(const char *mangled,
                                          void (*callback)(const char *, size_t, void *),
                                          void *opaque) __attribute__((weak)); /* 0 = demangled */
@@ -22,6 +32,7 @@ extern int __gcclibcxx_demangle_callback(const char *mangled,
 extern char *__cxa_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
 #define WHOLE_BYTES_MOST      1024u
 #define WHOLE_REFERENCES_MOST 16u /* each may double the output */
+#endif
 
 #define NESTING_MOST 64 /* levels of template arguments; each level costs the demangler stack */
 
@@ -81,13 +92,16 @@ static char *ends_of(const char *name, size_t bytes)
 	return alloc_format("%.*s..%.*s", 256, name, 64, name + bytes - 64);
 }
 
-static bool demangle_in_pieces(const char *name, struct piecewise *p)
+#ifdef HAVE_LIBIBERTY
+static bool demangle(const char *name, struct piecewise *p)
 {
 	if (setjmp(p->too_long))
 		return false;
-	return !__gcclibcxx_demangle_callback(name, take_piece, p) && p->bytes;
+	return cplus_demangle_v3_callback(name, DMGL_PARAMS | DMGL_TYPES | DMGL_NO_RECURSE_LIMIT,
+	                                  take_piece, p) &&
+	       p->bytes;
 }
-
+#else
 static bool demangle_whole(const char *name, struct piecewise *p)
 {
 	unsigned references = 0;
@@ -107,6 +121,16 @@ static bool demangle_whole(const char *name, struct piecewise *p)
 	return p->bytes != 0;
 }
 
+static bool demangle(const char *name, struct piecewise *p)
+{
+	if (!__gcclibcxx_demangle_callback)
+		return demangle_whole(name, p);
+	if (setjmp(p->too_long))
+		return false;
+	return !__gcclibcxx_demangle_callback(name, take_piece, p) && p->bytes;
+}
+#endif
+
 char *name_demangle(const char *mangled, size_t bytes)
 {
 	struct piecewise p = {0};
@@ -118,9 +142,7 @@ char *name_demangle(const char *mangled, size_t bytes)
 	if (bytes < 3 || strncmp(name, "_Z", 2) || nesting(name) > NESTING_MOST)
 		return name;
 	p.text = alloc_zeroed(NAME_DEMANGLED_MOST + 1, 1);
-	bool done = __gcclibcxx_demangle_callback ? demangle_in_pieces(name, &p)
-	                                          : demangle_whole(name, &p);
-	char *result = done ? alloc_copy(p.text, p.bytes) : alloc_copy(name, bytes);
+	char *result = demangle(name, &p) ? alloc_copy(p.text, p.bytes) : alloc_copy(name, bytes);
 	free(p.text);
 	free(name);
 	return result;

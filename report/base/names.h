@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #define NAME_MANGLED_MOST   4096u
-#define NAME_DEMANGLED_MOST 8192u
+#define NAME_DEMANGLED_MOST 16384u /* 1,600 mangled bytes of CUTLASS' are 10,000 */
 
 /* The full name as its programmer wrote it (free it); the name as it is where it is no C++ name. */
 char *name_demangle(const char *mangled, size_t bytes);

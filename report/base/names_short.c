@@ -181,16 +181,45 @@ static bool shown_alone(struct name_span inside)
 	       !memchr(inside.from, '{', n) && !memchr(inside.from, '(', n);
 }
 
+static struct name_span without_blanks(struct name_span s)
+{
+	while (s.to > s.from && s.to[-1] == ' ')
+		s.to--;
+	return s;
+}
+
+/*
+ * CUTLASS' functions are of one class that is the kernel, or of a class that is of this one:
+ * "cutlass::conv::kernel::ImplicitGemmConvolution<...>" is "ImplicitGemmConvolution<...>". NULL:
+ * there is none (free it).
+ */
+static char *kernel_class(struct name_span inside)
+{
+	for (;;) {
+		const char *open = memchr(inside.from, '<', (size_t)(inside.to - inside.from));
+		if (!open || name_closing(open, '<', '>') != inside.to)
+			return NULL;
+		struct name_span name = {inside.from, open};
+		if (memchr(name.from, ',', (size_t)(name.to - name.from)))
+			return NULL;
+		if (holds(name, "::kernel::")) {
+			char *word = name_without_scopes(name),
+			     *text = alloc_format("%s<...>", word);
+			free(word);
+			return text;
+		}
+		inside = without_blanks((struct name_span){open + 1, inside.to - 1});
+	}
+}
+
 /* What stands for a template's arguments, with their brackets (free it). */
 static char *brief_arguments(struct name_span group)
 {
-	struct name_span inside = {group.from + 1, group.to - 1};
-
 	if (group.to - group.from <= 5)
 		return alloc_copy(group.from, (size_t)(group.to - group.from));
-	while (inside.to > inside.from && inside.to[-1] == ' ')
-		inside.to--;
-	char *what = shown_alone(inside) ? name_without_scopes(inside) : name_operation(inside);
+	struct name_span inside = without_blanks((struct name_span){group.from + 1, group.to - 1});
+	char *what = shown_alone(inside) ? name_without_scopes(inside) : kernel_class(inside);
+	what = what ? what : name_operation(inside);
 	char *text = alloc_format("<%s>", what ? what : "...");
 	free(what);
 	return text;
