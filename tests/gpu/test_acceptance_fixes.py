@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import types
 import unittest
 from unittest import mock
@@ -228,15 +229,18 @@ class Variants(unittest.TestCase):
         self.assertTrue(re.search(r"^result: \w+ 48$", said, re.M), said)  # 8 to warm up, 40 in the loop
 
 
-class Lane(unittest.TestCase):
-    """Nothing loads while a program is measured."""
+class Together(unittest.TestCase):
+    """Nothing loads while a program is measured, in whatever lane, and nothing is left behind."""
 
-    def run_lane(self, count, out_of_time=lambda: False):
+    def run_all(self, count, lanes=1, out_of_time=lambda: False, late=(), broken=None):
         log, names = [], ["p%d" % number for number in range(count)]
 
         def held(settings, case, env):
+            if case.name == broken:
+                raise OSError("no room")
             log.append("load " + case.name)
-            return types.SimpleNamespace(at_gate=lambda: log.append("gate " + case.name), close=lambda: log.append("close " + case.name))
+            return types.SimpleNamespace(at_gate=lambda until: log.append("gate " + case.name) or case.name not in late,
+                                         close=lambda: log.append("close " + case.name))
 
         def measure(settings, case, half, one, readers):
             log.append("run " + case.name)
@@ -244,23 +248,69 @@ class Lane(unittest.TestCase):
             return {"program": case.name, "note": None, "troubles": []}, case, []
 
         page = types.SimpleNamespace(line=lambda text: None)
-        with mock.patch.multiple(fixes, Held=held, measure=measure, LOADED=3, lacking=lambda settings, case: None,
-                                 keep=lambda settings, row: None, finished=lambda row, case, pending: row):
-            rows = fixes.lane(types.SimpleNamespace(out_of_time=out_of_time), [("first", Case(n, "torch", LAUNCH)) for n in names],
-                              {}, None, page)
-        self.assertEqual(sorted(r["program"] for r in rows), names)
+        with tempfile.TemporaryDirectory() as work, \
+                mock.patch.multiple(fixes, Held=held, measure=measure, LOADED=2, lacking=lambda settings, case: None,
+                                    cases_of=lambda settings: [("first", Case(n, "torch", LAUNCH)) for n in names],
+                                    keep=lambda settings, row: None, finished=lambda row, case, pending: row):
+            settings = types.SimpleNamespace(out_of_time=out_of_time, lanes=lanes, time_left=lambda s: s, out=os.path.join(work, "out"))
+            try:
+                rows = fixes.all_rows(settings, page)
+            except OSError:
+                return log, None
+        self.assertEqual([r["program"] for r in rows], names)
         return log, rows
 
+    def left(self, log):
+        return {w[5:] for w in log if w.startswith("load")} - {w[6:] for w in log if w.startswith("close")}
+
     def test_loads_by_the_dozen(self):
-        log, _ = self.run_lane(4)
-        self.assertEqual(log[:7], ["load p0", "load p1", "load p2", "gate p0", "gate p1", "gate p2", "run p0"])
-        self.assertEqual(log[-5:], ["close p2", "load p3", "gate p3", "run p3", "close p3"])
+        log, _ = self.run_all(3)
+        self.assertEqual(log, ["load p0", "load p1", "gate p0", "gate p1", "run p0", "close p0", "run p1", "close p1",
+                               "load p2", "gate p2", "run p2", "close p2"])
+
+    def test_lanes_load_together(self):
+        log, _ = self.run_all(9, lanes=2)
+        for first in range(0, 8, 4):  # a batch: no run before all have got to their gate, no load before all have run
+            of = [log.index("%s p%d" % (what, number)) for what in ("load", "gate", "run") for number in range(first, first + 4)]
+            self.assertLess(max(of[:8]), min(of[8:]))
+            self.assertLess(max(of[8:]), log.index("load p%d" % (first + 4)))
+
+    def test_one_that_does_not_load(self):
+        log, rows = self.run_all(3, late=("p1",))
+        self.assertEqual([w for w in log if w.startswith("run")], ["run p0", "run p2"])
+        self.assertEqual([r["troubles"] for r in rows], [[], ["it did not load in time"], []])
+        self.assertEqual(self.left(log), set())
+
+    def test_one_that_cannot_be_started(self):
+        log, rows = self.run_all(2, broken="p1")
+        self.assertIsNone(rows)
+        self.assertEqual(self.left(log), set())
 
     def test_time_limit(self):
-        log, rows = self.run_lane(3, iter([False] * 5 + [True] * 9).__next__)
-        self.assertEqual([w for w in log if w.startswith("run")], ["run p0", "run p1"])
-        self.assertEqual(len([w for w in log if w.startswith("close")]), 3)
-        self.assertEqual([r["troubles"] for r in rows if r["troubles"]], [["not run: the time limit was reached"]])
+        log, rows = self.run_all(3, lanes=2, out_of_time=iter([False] * 4 + [True] * 9).__next__)
+        self.assertEqual(len([w for w in log if w.startswith("run")]), 1)
+        self.assertEqual(self.left(log), set())
+        self.assertEqual([r["troubles"] for r in rows if r["troubles"]], [["not run: the time limit was reached"]] * 2)
+
+    def test_nobody_at_the_gate(self):
+        """A program whose parent has gone does not take that for its turn: not at the gate, and not before it."""
+        with tempfile.TemporaryDirectory() as work:
+            path = os.path.join(work, "gate")
+            os.mkfifo(path)
+            folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "workloads")
+            code = "import sys; sys.path.insert(0, %r); import common; common.gate(); print('ran')" % folder
+            for gone in True, False:
+                other = None if gone else os.open(path, os.O_RDWR)
+                p = subprocess.Popen([sys.executable, "-B", "-c", code], env={**os.environ, "ACCEPTANCE_GATE": path},
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+                if other is not None:
+                    while not os.path.exists(path + ".reached"):
+                        time.sleep(0.01)
+                    os.close(other)
+                said, why = p.communicate(timeout=60)
+                self.assertEqual((said, p.returncode), ("", 1), why)
+                self.assertIn("nobody is at the gate", why)
+                os.remove(path + ".reached")
 
 
 class Chosen(unittest.TestCase):

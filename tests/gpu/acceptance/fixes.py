@@ -15,6 +15,7 @@ import os
 import re
 import statistics
 import sys
+import time
 
 from acceptance import fixes_table, programs, runs, shim
 from acceptance.modes import BARE, MODES
@@ -258,16 +259,20 @@ class Held:
         self.bare = runs.Run(settings, bare, BARE, "bare", env)
         self.recorded = [runs.Run(settings, recorded, MODES[mode], "%s-%d" % (mode, number), env)
                          for number in range(settings.repeats) for mode in settings.fix_modes]
-        for run in self.all:
-            run.hold()
+        try:
+            for run in self.all:
+                run.hold()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def all(self):
         return [self.bare] + self.recorded
 
-    def at_gate(self):
-        for run in self.all:
-            run.at_gate()
+    def at_gate(self, until):
+        """Whether all of them have got there."""
+        return all([run.at_gate(until) for run in self.all])
 
     def close(self):
         for run in self.all:
@@ -345,19 +350,24 @@ def keep(settings, row):
         f.write(json.dumps(row) + "\n")
 
 
-def load(settings, cases, env):
-    """{number: Held} of the programs that can run here, once all of them have loaded what they need."""
-    loaded = {number: Held(settings, case, env) for number, (_, case) in cases
-              if not lacking(settings, case) and not settings.out_of_time()}
-    for held in loaded.values():
-        held.at_gate()
-    return loaded
+def load(settings, cases, loaded):
+    """Fills `loaded`, {program: Held}, with those of [(case, environment)] that can run here, once all of them have loaded what
+    they need. {program: trouble} of those that did not in time, which end."""
+    late = {}
+    for case, env in cases:
+        if not lacking(settings, case) and not settings.out_of_time():
+            loaded[case.name] = Held(settings, case, env)
+    until = time.monotonic() + settings.time_left(max([case.timeout for case, _ in cases], default=0))
+    for name, held in list(loaded.items()):
+        if not held.at_gate(until):
+            loaded.pop(name).close()
+            late[name] = "it did not load in time"
+    return late
 
 
-def lane(settings, cases, env, readers, page):
-    """The rows of a GPU's programs, one after the other. While one runs, none loads, and what one recorded is read while the
-    next one runs bare."""
-    done, loaded, unread = [], {}, []
+def lane(settings, cases, loaded, late, readers, page):
+    """The rows of a GPU's programs, one after the other; what one recorded is read while the next one runs bare."""
+    done, unread = [], []
 
     def read_rest():
         for measured in unread:
@@ -367,26 +377,36 @@ def lane(settings, cases, env, readers, page):
             page.line("%s: %s" % (row["program"], row["note"] or "; ".join(row["troubles"]) or "measured"))
         unread.clear()
 
-    try:
-        for number, (half, case) in enumerate(cases):
-            if number % LOADED == 0:
-                loaded = load(settings, list(enumerate(cases))[number:number + LOADED], env)
-            held, missing = loaded.pop(number, None), lacking(settings, case)
-            if not held or settings.out_of_time():
-                row = new_row(case, half)
-                row.update({"note": missing} if missing else {"pass": False, "troubles": ["not run: the time limit was reached"]})
-                done.append(row)
-                if held:
-                    held.close()
-                continue
-            measured = measure(settings, case, half, held, readers)
-            read_rest()
-            unread.append(measured)
+    for half, case in cases:
+        held, missing = loaded.pop(case.name, None), lacking(settings, case)
+        if not held or settings.out_of_time():
+            row = new_row(case, half)
+            why = late.get(case.name, "not run: the time limit was reached")
+            row.update({"note": missing} if missing else {"pass": False, "troubles": [why]})
+            done.append(row)
+            if held:
+                held.close()
+            continue
+        measured = measure(settings, case, half, held, readers)
         read_rest()
+        unread.append(measured)
+    read_rest()
+    return done
+
+
+def together(settings, cases, readers, page):
+    """The rows of programs that load together, in lanes, before the first of them runs: while one runs, none loads."""
+    loaded = {}
+    lanes = [cases[n::settings.lanes] for n in range(settings.lanes)]
+    env = [{"CUDA_VISIBLE_DEVICES": str(n)} if settings.lanes > 1 and cases[0][1].gpus == 1 else {} for n in range(settings.lanes)]
+    try:
+        late = load(settings, [(case, env[n]) for n, mine in enumerate(lanes) for _, case in mine], loaded)
+        with concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
+            started = [pool.submit(lane, settings, mine, loaded, late, readers, page) for mine in lanes]
+            return [row for future in started for row in future.result()]
     finally:
         for held in loaded.values():
             held.close()
-    return done
 
 
 def cases_of(settings):
@@ -397,16 +417,13 @@ def cases_of(settings):
 def all_rows(settings, page):
     """Programs of one GPU in lanes, then those of several alone. Rows are in the table's order."""
     cases = cases_of(settings)
-    single = [c for c in cases if c[1].gpus == 1]
-    lanes = [single[n::settings.lanes] for n in range(settings.lanes)]
+    single, several, done = [c for c in cases if c[1].gpus == 1], [c for c in cases if c[1].gpus > 1], []
+    most = LOADED * settings.lanes
     with contextlib.suppress(FileNotFoundError):
         os.remove(settings.out + ".rows")
-    with concurrent.futures.ThreadPoolExecutor(1 + settings.lanes) as readers, \
-            concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
-        started = [pool.submit(lane, settings, mine, {"CUDA_VISIBLE_DEVICES": str(n)} if settings.lanes > 1 else {}, readers, page)
-                   for n, mine in enumerate(lanes)]
-        done = [item for future in started for item in future.result()]
-        done += lane(settings, [c for c in cases if c[1].gpus > 1], {}, readers, page)
+    with concurrent.futures.ThreadPoolExecutor(1 + settings.lanes) as readers:
+        for batch in [single[n:n + most] for n in range(0, len(single), most)] + [[c] for c in several]:
+            done += together(settings, batch, readers, page)
     rows = {row["program"]: row for row in done}
     return [rows[case.name] for _, case in cases]
 

@@ -46,11 +46,14 @@ class Run:
         self.env["ACCEPTANCE_GATE"] = path
         self.started = process.Started(self.argv, self.env, self.folder, "run")
 
-    def at_gate(self):
-        """Waits until it has loaded what it needs, or has ended."""
-        until = time.monotonic() + self.settings.time_left(self.program.timeout)
-        while self.started.p and self.started.p.poll() is None and time.monotonic() < until and \
-                not os.path.exists(self.env["ACCEPTANCE_GATE"] + ".reached"):
+    def at_gate(self, until=None):
+        """Waits until it has loaded what it needs, or has ended: then True."""
+        until = until or time.monotonic() + self.settings.time_left(self.program.timeout)
+        while True:
+            if os.path.exists(self.env["ACCEPTANCE_GATE"] + ".reached") or not self.started.p or self.started.p.poll() is not None:
+                return True
+            if time.monotonic() >= until:
+                return False
             time.sleep(0.05)
 
     def finish(self, words="go"):

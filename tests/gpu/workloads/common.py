@@ -45,8 +45,13 @@ def gate():
     if path:
         with open(path + ".reached", "w", encoding="utf-8"):
             pass
-        with open(path, encoding="utf-8") as pipe:
-            told = pipe.readline()
+        # Whoever holds the other end may be gone by now, or go meanwhile: then it is nobody's turn.
+        pipe = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        os.set_blocking(pipe, True)
+        with open(pipe, encoding="utf-8") as lines:
+            told = lines.readline()
+        if not told:
+            sys.exit("nobody is at the gate any more")
 
 
 def torch_on_gpu():
