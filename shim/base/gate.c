@@ -165,10 +165,13 @@ void spy_range_open(bool open)
 	if (!spy_started() || !gate_is_mine() || spy_gate_page.gate.live != spy_generation)
 		return;
 	struct tf_header *h = tf_header(&spy_map);
-	if (open && !h->range_from)
-		h->range_from = h->window_start = spy_clock();
-	else if (!open)
+	if (open && !h->range_from) {
+		h->range_from = spy_clock();
+		/* Release: with the window there is the range. */
+		__atomic_store_n(&h->window_start, h->range_from, __ATOMIC_RELEASE);
+	} else if (!open) {
 		h->range_to = spy_clock();
+	}
 	range_shut = !open;
 	__atomic_store_n(&spy_gate_page.gate.open,
 	                 open && !spy_gate_page.gate.site_all ? spy_gate_page.gate.counter : 0,

@@ -194,8 +194,8 @@ bool recording_fill(uint64_t load_tick, uint64_t forked_from)
 	table(&h->loops, sizeof(struct tf_loop), TF_LOOPS_MAX, TF_LOOPS_MAX);
 	table(&h->steps, sizeof(struct tf_step), 1024, TF_STEPS_MAX);
 	identify(h);
-	/* A program may read its data for minutes before its first call, of which slices have
-	 * nothing to say. A forked child's window begins at the fork. */
+	/* A program may read its data for minutes before cuInit, of which slices have nothing to
+	 * say. A forked child's window begins at the fork. */
 	if (!fill_calls(h) || !make_areas(h, forked_from ? load_tick : h->last_seen))
 		return false;
 	struct tf_kernel *unknown = tf_append(&spy_map, &h->kernels);

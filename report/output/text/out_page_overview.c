@@ -136,8 +136,9 @@ void out_page_overview(const struct model *m, struct text_layout *page)
 	if (page->markdown || !p || !p->count || (!p->device_count && !p->host))
 		return;
 	double ns = (double)p->count * p->width;
-	const char *what = m->processes[0].range_mode != TF_RANGE_ALL ? "The range"
-	                   : p->origin > 0 ? "The run from its first CUDA call"
+	bool range = m->processes[0].range_mode != TF_RANGE_ALL && p->origin >= p->window;
+	const char *what = range           ? "The range"
+	                   : p->origin > 0 ? "The run from cuInit on"
 	                                   : "The run";
 	text_layout_heading(page, "%s, %s from left to right (a column: %s)", what,
 	                    unit_time(whole, ns),
