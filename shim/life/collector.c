@@ -64,8 +64,9 @@ bool collector_is_still(void)
 	return !__atomic_load_n(&working, __ATOMIC_ACQUIRE);
 }
 
-/* What one recorded call costs, measured on a thread slot of its own. */
-static void measure_span(void)
+/* What one recorded call costs, measured on a thread slot of its own; ahead of a range what one
+ * costs that is not recorded, a little less. Whether it was measured. */
+static bool measure_span(void)
 {
 	const uint64_t slot = tf_header(&spy_map)->thread_bytes;
 	const uint64_t ring = sizeof(struct tf_ring) + 256 * sizeof(struct tf_record);
@@ -73,11 +74,12 @@ static void measure_span(void)
 	                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (scratch == MAP_FAILED)
-		return;
+		return false;
 	struct tf_ring *r = (struct tf_ring *)(scratch + (slot + 63) / 64 * 64);
 	r->capacity = 256;
 	tf_header(&spy_map)->span_ticks_x1024 = span_cost_x1024((struct tf_thread *)scratch, r);
 	munmap(scratch, slot + ring + 64);
+	return true;
 }
 
 static void beat(void)
@@ -201,6 +203,7 @@ struct rounds {
 	uint64_t took;        /* when it last took a record */
 	uint64_t each;        /* from one such reading to the next */
 	uint64_t scans, pause;
+	bool measured; /* what a call costs, while calls are recorded */
 };
 
 /* The sleep after a round at `now` that took `taken` records, with what the options ask for beside
@@ -223,6 +226,8 @@ static uint64_t next_pause(struct rounds *c, uint64_t now, uint64_t taken, bool 
 /* One round; false: it was the last. `called`: somebody asked for it. */
 static bool look(struct rounds *c, bool called)
 {
+	if (!c->measured && spy_in_range())
+		c->measured = measure_span();
 	cupti_beat();
 	sites_beat(false);
 	uint64_t taken = drain_round(false);
@@ -264,7 +269,7 @@ static void *collect(void *unused)
 	find_counted_threads();
 	if (work_begins()) {
 		range_by_time(start, start);
-		measure_span();
+		rounds.measured = measure_span() && spy_in_range();
 		sites_beat(true);
 		read_machine();
 		work_ends();
