@@ -1352,6 +1352,111 @@ FARRIERS = [
     # time), which wait; four kernels of some 0.8 ms together. 1.8 KB are read every 25 steps. fix leaves kernels and reads.
     Case("numba_street_game", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
 ]
+LORIMERS = [
+    # Nothing is wrong: some 600 to 700 kernels a step (a batch made even, forward, backward and fused AdamW of a ResNet-50 on 80
+    # pictures, some 2 TFLOP in bfloat16), of some 25 to 35 ms together, and some 7 to 9 ms of launches beside them; four bytes are
+    # read every 20 steps.
+    Case("sherd_fabrics", "torch timm", useless="no-alloc", otherwise="gpu-bound", near=0.05),
+    # Some 620 kernels of two to three microseconds a step (32 ticks of 19 kernels over 0.5 MB and less), which take the host some
+    # 2.5 to 3.5 ms, and a copy of 33 KB on the device before them; 16 bytes are read every 50 steps, else nothing waits. fix
+    # launches the same kernels as a graph, of some 1.2 to 1.6 ms.
+    Case("toll_plazas", "torch", Fix("launch-bound", "graphs"), useless="pinned", near=0.02),
+    # NumPy takes some 8 to 14 ms for 12 clips a step (36 Fourier transforms of 32768 samples); then two copies of 0.8 MB from
+    # pageable memory, and some 200 launches of 2 ms or so, of 1 ms or less on the GPU (spectra, forward, backward, clipping,
+    # AdamW). Four bytes are read every 25 steps. fix leaves copies and launches; fix2 NumPy's work and the copies.
+    Case("noisy_speech", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="no-sync",
+         near=0.03),
+    # One copy of 42 MB a step from pageable memory, of some 4 to 7 ms, and ten kernels or so behind it, of some 1.2 to 2 ms in
+    # all (products of complex matrices, 16 GFLOP, take the most). Eight bytes are read every 20 steps. fix copies the same bytes
+    # from pinned memory; fix2 from pageable memory on another stream, beside the kernels.
+    Case("cupy_tram_noises", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.02),
+    # Thirty calls of a jitted function a step, each of some four kernels of 0.1 ms or so together (403 MB are read), and four bytes
+    # read after each, for which the host waits and then launches anew, some 60 to 90 us; one call besides. 16 bytes are read every
+    # 20 steps in all variants. fix makes the same calls and reads none of the thirty.
+    Case("jax_thistle_years", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # Five arrays of 67 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait, of one or two
+    # milliseconds; seven kernels of some 0.6 to 0.9 ms together. 6.4 KB are read every 25 steps. fix leaves kernels and reads.
+    Case("numba_seed_rain", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Fourteen sweeps a step, each of eight kernels of some 0.09 ms together (a complex product of 512 by 512 and 512 by 1024, and
+    # passes over 4 MB); four bytes are read after each, for which the host waits; then 0.04 ms or so pass until the GPU has work:
+    # some 1.9 ms in all. 12 bytes are read every 24 steps. fix launches the same kernels and reads none of the 14; fix2 replays a
+    # graph a sweep, and reads as the base does.
+    Case("feeder_voltages", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Python and NumPy take some 10 to 15 ms for 1536 reads a step; then two copies of 498 KB and 512 bytes from pageable memory,
+    # which do not wait for kernels, and some 130 launches of 2 ms or so, of less than 1 ms on the GPU (forward, backward, clipping,
+    # AdamW). Four bytes are read every 25 steps. fix leaves copies and launches; fix2 the host's work and the copies.
+    Case("pileup_calls", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.03),
+    # Some 300 to 350 kernels of two to five microseconds a step (four layers of GINEConv, 2560 faces and 12288 ties, forward and
+    # backward, clipping, Adam), which take the host 4 to 5 ms; four small copies on the device before them; four bytes are read
+    # every 50 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("pyg_part_faces", "torch torch_geometric", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # Twenty arrays of 67 MB a step from the driver, and as many frees, which wait, of some 5 to 15 ms together; 28 kernels or so of
+    # 1.3 ms together. 64 KB are read every 20 steps. fix leaves kernels and reads. What takes its memory from the driver cannot be
+    # captured.
+    Case("cupy_catalyst_waves", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Nothing is wrong: one call of a jitted function a step (forward, backward, AdamW of 50 million weights on 18432 letters, some
+    # 5.7 TFLOP in bfloat16), of some 12 to 20 ms on the GPU; four bytes are read every 20 steps.
+    Case("jax_reaction_words", "jax flax optax", useless="no-alloc", otherwise="gpu-bound", near=0.03),
+    # One copy of 16.8 MB a step from pageable memory, which waits, of some 2 to 2.5 ms; then three kernels of some 0.8 to 1.2 ms
+    # (67 million genotypes, 24 weights each). 1.6 MB are read every 24 steps. fix copies the same bytes from pinned memory; fix2
+    # from pageable memory on another stream, beside the kernels.
+    Case("numba_risk_scores", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Some 310 kernels of two to four microseconds a step (eight layers of a Llama, one word of 16 drafts), which take the host some
+    # 3 to 5 ms, and 1 to 1.3 ms on the GPU. 16.5 KB are read every 127 steps, and the cache is cleared then; else nothing waits.
+    # fix launches the same kernels as a graph.
+    Case("clause_drafts", "torch transformers", Fix("launch-bound", "graphs"), useless="pinned", near=0.05),
+    # Nothing is wrong: some 200 kernels a step (Wav2Vec2 of 95 million weights, 24 pieces of ten seconds, some 3 TFLOP in bfloat16,
+    # arrays of 786 MB in its first layers), of some 18 to 30 ms together, launched in some 3 to 5 ms; 7.7 MB are copied on the
+    # device, four bytes are read every 20 steps.
+    Case("voice_archive", "torch transformers", useless="graphs", otherwise="gpu-bound", near=0.03),
+    # 322 reads of one number a step, for which the host waits, each behind one or two kernels of three to five microseconds, of
+    # some 8 to 9 ms together; before them some 550 kernels (forward, backward, SGD of a ResNet-50, 96 pictures of 128 by 128 in
+    # TF32), of 12 to 16 ms on the GPU and launched in some 7 ms. 1.3 KB are read every 25 steps. fix launches the same kernels and
+    # reads none of the 322; fix2 replays a graph for the 550, and reads as the base does.
+    Case("roof_shapes", "torch timm", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # One copy of 50 MB a step from pageable memory, which waits, of some 5 to 8 ms, then some 210 kernels of 3 to 5 ms together (an
+    # LRASPP in half precision over 96 slices of 256 by 256), launched in some 2 ms. Eight bytes are read every 20 steps. fix copies
+    # the same bytes from pinned memory; fix2 from pageable memory on another stream, behind the launches; fix3 as the base does.
+    Case("smokers_lungs", "torch torchvision", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"),
+         Fix("launch-bound", "graphs", "fix3"), useless="no-alloc", near=0.03),
+    # One copy of 151 MB a step from pinned memory, of some 3 ms, for which the host does not wait, and behind it on the same stream
+    # some 20 kernels and memsets of 3 to 4 ms together (eight passes of filters over 38 million heights), launched in 1 ms. 74 KB
+    # are read every 20 steps. fix copies the same bytes from pinned memory on another stream, beside the kernels.
+    Case("cupy_ridge_maps", "cupy", Fix("copy-bound", "overlap"), useless="pinned", near=0.01),
+    # NumPy takes some 5 to 8 ms for 224 windows a step (672 times numpy.interp, a transform); then three copies of 1 MB together
+    # from pageable memory and one call of a jitted function, of one millisecond or so on the GPU. Four bytes are read every 25
+    # steps. fix leaves the copies and the call.
+    Case("jax_gait_sensors", "jax flax optax", Fix("host-bound", "host=0"), useless="no-alloc", near=0.05),
+    # Some 700 kernels of two microseconds or so a step (eight moves of 1024 games, some 73 each, then forward, backward, clipping
+    # and Adam of a small network), which take the host some 3.5 to 4.5 ms; four bytes are read every 40 steps, else nothing waits.
+    # fix launches the same kernels as a graph, of some 1.5 ms. Moves are drawn: one that is another one changes those behind it.
+    Case("kalah_players", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.05),
+    # 64 parts a step, each of seven kernels over arrays of 8 and 25 MB (0.09 ms or so together), one read of four bytes, for which
+    # the host waits, and two fills; the GPU rests some 40 to 60 us at each read. 16 bytes are read every 20 steps in all variants.
+    # fix reads none of the 64, and four tiny kernels take the place of the fills; fix2 replays two graphs a part, and reads.
+    Case("flyby_samples", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Nothing is wrong: some 900 launches a step (forward, backward, SGD of a fully convolutional ResNet-50 on 32 frames, some 7
+    # TFLOP in bfloat16), of some 22 to 32 ms together, launched in some 6 to 8 ms; four bytes are read at the end of each step.
+    Case("court_masks", "torch torchvision", useless="no-sync", otherwise="gpu-bound", near=0.05),
+    # Thirty calls of a jitted function a step, each of a few kernels over five arrays of 48 MB (0.1 to 0.17 ms together), and a
+    # read of 8 bytes behind each, for which the host waits; the GPU rests some 60 to 100 us until the next call. 240 bytes are read
+    # every 20 steps in all variants. fix reads none of the thirty, and calls as often.
+    Case("jax_life_cover", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # Some 14 arrays of 67 MB and a dozen or so of a megabyte and less a step from the driver, and as many frees, which wait, of
+    # some 4 to 7 ms together; some 25 kernels of a millisecond or so. 4 KB are read every 24 steps. fix leaves kernels and reads.
+    # What takes its memory from the driver cannot be captured.
+    Case("cupy_rock_faults", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # One copy of 34 MB a step from pageable memory, which waits, of some 4 to 5 ms; then five kernels of some 0.8 to 1.3 ms
+    # together (two means of 49 and 64 pixels take the most). 128 bytes are read every 20 steps. fix copies the same bytes from
+    # pinned memory; fix2 from pageable memory on another stream, behind the launches.
+    Case("numba_photo_finish", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+]
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1362,7 +1467,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
           "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS,
-          "farriers": FARRIERS}
+          "farriers": FARRIERS, "lorimers": LORIMERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
