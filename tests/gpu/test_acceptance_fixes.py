@@ -229,6 +229,17 @@ class Variants(unittest.TestCase):
         self.assertTrue(re.search(r"^result: \w+ 48$", said, re.M), said)  # 8 to warm up, 40 in the loop
 
 
+class Apart(unittest.TestCase):
+    def test_gains(self):
+        found = [("base", 10, 1.0), ("fix", 20, 1.0), ("base", 10, 1.5), ("fix", 10, 0.4), ("base", 10, 2.0), ("fix", 10, 0.3)]
+        told = fixes.gains_apart(found)
+        self.assertEqual(list(told), ["fix"])
+        self.assertAlmostEqual(told["fix"]["median"], 1.5 / 0.4)
+        self.assertAlmostEqual(told["fix"]["low"], 1.0 / 0.5)
+        self.assertAlmostEqual(told["fix"]["high"], 2.0 / 0.3)
+        self.assertEqual(fixes.gains_apart(found[1:2]), {})
+
+
 class Together(unittest.TestCase):
     """Nothing loads while a program is measured, in whatever lane, and nothing is left behind."""
 
@@ -252,7 +263,8 @@ class Together(unittest.TestCase):
                 mock.patch.multiple(fixes, Held=held, measure=measure, LOADED=2, lacking=lambda settings, case: None,
                                     cases_of=lambda settings: [("first", Case(n, "torch", LAUNCH)) for n in names],
                                     keep=lambda settings, row: None, finished=lambda row, case, pending: row):
-            settings = types.SimpleNamespace(out_of_time=out_of_time, lanes=lanes, time_left=lambda s: s, out=os.path.join(work, "out"))
+            settings = types.SimpleNamespace(out_of_time=out_of_time, lanes=lanes, fix_fresh=0, time_left=lambda s: s,
+                                             out=os.path.join(work, "out"))
             try:
                 rows = fixes.all_rows(settings, page)
             except OSError:

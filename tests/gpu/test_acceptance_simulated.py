@@ -264,6 +264,20 @@ class Simulated(unittest.TestCase):
         self.assertIsNotNone(row["fixes"][0]["promised"])
         self.assertIn("Programs with their fix", parts["said"])
 
+    def test_fixes_in_processes_of_their_own(self):
+        fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")
+        parts = self.script_until(lambda parts: parts["fixes"]["rows"][0]["gains"]["fix"]["median"] > 1.0, "--parts", "fixes",
+                                  "--half", "first", "--fix-fresh", "2", PYTHONPATH=fake, WORKLOAD_LOOP_S="0.2")
+        row, = parts["fixes"]["rows"]
+        self.assertEqual((parts["fixes"]["fresh"], row["program"], row["troubles"], row["same_result"]), (2, "fake_launches", [], True))
+        names = [name for name, _, _ in row["loops"]]
+        self.assertEqual((names[0], sorted(names)), ("base", 2 * ["base"] + 2 * ["fix"] + 2 * ["useless"]))
+        run, = row["runs"]  # as many steps as the first of the base's, which computed the result
+        self.assertEqual([p["pieces"] for p in run["processes"]], [7 * (row["loops"][0][1] + row["steps_true"][1])])
+        gain = row["gains"]["fix"]
+        self.assertLessEqual(gain["low"], gain["median"])
+        self.assertLessEqual(gain["median"], gain["high"])
+
     def test_fixes_judged_again(self):
         root = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         fake = os.path.join(os.path.dirname(os.path.abspath(__file__)), "fake_torch")

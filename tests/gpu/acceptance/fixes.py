@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Part `fixes`: framework programs with their fix: is the verdict the fix's class, and does the fix gain what was predicted?
 
-Each program (tests/gpu/workloads, listed in fixes_table.py) is measured bare, in turns within one process: as it was written,
-fixed, and with a change that does not help. As it was written it then runs under the shim, with the same number of steps. The
+Each program (tests/gpu/workloads, listed in fixes_table.py) is measured bare, in turns within one process, or with --fix-fresh in
+processes of their own: as it was written, fixed, and with a change that does not help. As it was written it then runs under the shim, with the same number of steps. The
 truth is what the fix gains per step; the class is the one of the best fix, or of those within 25 % of it, and only where these
 differ may the verdict be `mixed`. The sets of the table are judged apart (--half).
 """
@@ -12,6 +12,7 @@ import contextlib
 import json
 import math
 import os
+import random
 import re
 import statistics
 import sys
@@ -29,7 +30,8 @@ NEAR = 0.25          # of a prediction, from what was measured
 STEPS_OFF = 0.02
 SHARES = {"class": 0.90, "range": 0.85, "useless": 0.90}  # of the programs
 WIDTH_MOST = 2.0     # of the ranges, in the median: high over low
-LOADED = 12          # programs of a lane that load together, each as often as it will run
+LOADED = 12          # programs of a lane that load together, each as often as it will run; fewer of those that run often
+FRESH_LOOP_S = "1.5"
 
 
 # ---- What was measured ---------------------------------------------------------------------------------------------
@@ -63,6 +65,20 @@ def gains(found):
             told[name] = {"median": statistics.median(ratios), "low": min(ratios), "high": max(ratios), "each": ratios,
                           # what the truth itself is off by: any loop as it was written, the first one too, over any of these
                           "spread": [min(every) / max(each), max(every) / min(each)]}
+    return told
+
+
+def gains_apart(found):
+    """The same of loops that had a process each: the medians, and the furthest that any two are apart."""
+    times = collections.defaultdict(list)
+    for name, steps, seconds in found:
+        times[name].append(seconds / steps)
+    base, told = times.pop("base", []), {}
+    for name, each in times.items():
+        if base:
+            low, high = min(base) / max(each), max(base) / min(each)
+            told[name] = {"median": statistics.median(base) / statistics.median(each), "low": low, "high": high,
+                          "each": [b / t for b, t in zip(base, each)], "spread": [low, high]}
     return told
 
 
@@ -254,9 +270,16 @@ class Held:
     """The processes of one program: they have loaded what they need, and wait for their turn."""
 
     def __init__(self, settings, case, env):
-        bare = program_of(settings, case, "--variants", ",".join(case.variants), "--rounds", str(settings.fix_loops))
         recorded = program_of(settings, case)
-        self.bare = runs.Run(settings, bare, BARE, "bare", env)
+        self.bare, self.fresh = None, []
+        if settings.fix_fresh:
+            env = {**env, "WORKLOAD_LOOP_S": os.environ.get("WORKLOAD_LOOP_S", FRESH_LOOP_S)}
+            self.fresh = [(v, runs.Run(settings, program_of(settings, case, "--variants", v), BARE, "%s-%d" % (v, number), env))
+                          for number in range(settings.fix_fresh) for v in case.variants]
+            random.Random(case.name).shuffle(self.fresh)
+        else:
+            bare = program_of(settings, case, "--variants", ",".join(case.variants), "--rounds", str(settings.fix_loops))
+            self.bare = runs.Run(settings, bare, BARE, "bare", env)
         self.recorded = [runs.Run(settings, recorded, MODES[mode], "%s-%d" % (mode, number), env)
                          for number in range(settings.repeats) for mode in settings.fix_modes]
         try:
@@ -268,7 +291,7 @@ class Held:
 
     @property
     def all(self):
-        return [self.bare] + self.recorded
+        return ([self.bare] if self.bare else []) + [run for _, run in self.fresh] + self.recorded
 
     def at_gate(self, until):
         """Whether all of them have got there."""
@@ -284,25 +307,60 @@ def new_row(case, half):
             "expected": None, "steps_true": None, "failed_variants": {}, "kernel_ns": None, "result": []}
 
 
-def measure_bare(row, held):
-    """The truth; gives the result of the base, and what the recorded runs are told."""
+def note_base(row, outcome):
+    """What a process told of the program as it was written."""
+    row["result"] = outcome.results
+    row["kernel_ns"] = number_of(outcome.stdout, "kernel_ns")
+    row["warm_steps"] = int(number_of(outcome.stdout, "warm_steps") or 0)
+
+
+def measure_in_turns(row, held):
     outcome = held.bare.finish()
     if outcome.skipped:
         row["note"] = outcome.skipped
-        return None, None
-    row["result"] = outcome.results
+        return
+    note_base(row, outcome)
     row["loops"] = loops(outcome.stdout)
     row["gains"] = gains(row["loops"])
     row["failed_variants"] = failures(outcome.stdout)
-    row["kernel_ns"] = number_of(outcome.stdout, "kernel_ns")
     row["bare_s"] = round(outcome.seconds, 1)
-    row["troubles"] += ["bare, %s: %s" % item for item in row["failed_variants"].items()]
     if outcome.trouble() and not row["failed_variants"]:
         row["troubles"].append("bare: " + outcome.trouble())
+
+
+def measure_apart(row, held):
+    """Each loop in a process of its own, as whoever makes the change measures it; in random order."""
+    found = []
+    for variant, run in held.fresh:
+        outcome = run.finish()
+        if outcome.skipped:
+            row["note"] = outcome.skipped
+            return
+        if outcome.trouble():
+            row["failed_variants"][variant] = failures(outcome.stdout).get(variant) or outcome.trouble()
+        if variant == "base" and not row["result"]:
+            note_base(row, outcome)
+            found[:0] = loops(outcome.stdout)  # the recorded runs have as many steps as this one, whose result is compared
+        else:
+            found += loops(outcome.stdout)
+    row["loops"] = found
+    row["gains"] = gains_apart(found)
+
+
+def measure_bare(row, held):
+    """The truth; gives the result of the base, and what the recorded runs are told."""
+    if held.fresh:
+        measure_apart(row, held)
+    else:
+        measure_in_turns(row, held)
+    warm_steps = row.pop("warm_steps", 0)
+    if row["note"]:
+        return None, None
+    row["troubles"] += ["bare, %s: %s" % item for item in row["failed_variants"].items()]
     if not row["loops"]:
-        return outcome.results, "go"
-    row["steps_true"] = [row["loops"][0][1], int(number_of(outcome.stdout, "warm_steps") or 0)]
-    return outcome.results, "go steps=%d" % row["loops"][0][1]
+        return row["result"], "go"
+    row["steps_true"] = [row["loops"][0][1], warm_steps]
+    return row["result"], "go steps=%d" % row["loops"][0][1]
 
 
 def use_recorded(settings, case, run, outcome, results):
@@ -418,7 +476,7 @@ def all_rows(settings, page):
     """Programs of one GPU in lanes, then those of several alone. Rows are in the table's order."""
     cases = cases_of(settings)
     single, several, done = [c for c in cases if c[1].gpus == 1], [c for c in cases if c[1].gpus > 1], []
-    most = LOADED * settings.lanes
+    most = max(1, LOADED // (1 + settings.fix_fresh)) * settings.lanes
     with contextlib.suppress(FileNotFoundError):
         os.remove(settings.out + ".rows")
     with concurrent.futures.ThreadPoolExecutor(1 + settings.lanes) as readers:
@@ -530,6 +588,7 @@ def run(settings, page):
     page.fixes_head(settings.repeats)
     for row in rows:
         page.fixes_row(row, lines_of(row) if "fixes" in row else row["troubles"])
-    return {"half": settings.half, "repeats": settings.repeats, "loops": settings.fix_loops, "modes": settings.fix_modes,
+    return {"half": settings.half, "repeats": settings.repeats, "loops": settings.fix_loops, "fresh": settings.fix_fresh,
+            "modes": settings.fix_modes,
             "lanes": settings.lanes, "rows": rows,
             "verdicts": verdicts([r for r in rows if "fixes" in r] + [r for r in rows if "fixes" not in r], settings.repeats)}

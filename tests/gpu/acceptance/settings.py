@@ -56,6 +56,7 @@ class Settings:
         self.half, self.fix_timeout = options.half, options.program_timeout
         self.stable_runs = options.stable_runs
         self.fix_loops = options.fix_loops or options.repeats
+        self.fix_fresh = options.fix_fresh or 0
         self.fix_modes = options.fix_modes.split(",")
         self.counts_mode = options.counts_mode
         self.only = re.compile(options.only) if options.only else None
