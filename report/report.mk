@@ -13,14 +13,17 @@ REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)) -ljansson)
 REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a 2>/dev/null)) -lz)
 REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a 2>/dev/null)) -lsqlite3)
-# An archive alone, where it is there.
+# An archive alone, where it is there, has its header and can be linked: it may not be made for programs like this one.
 REPORT_IBERTY  := $(wildcard $(shell $(CC) -print-file-name=libiberty.a 2>/dev/null))
 ifneq ($(REPORT_IBERTY),)
-ifeq ($(shell printf '\043if __has_include(<libiberty/demangle.h>) || __has_include(<demangle.h>)\nyes\n\043endif\n' | $(CC) -E -P -x c - 2>/dev/null),yes)
-$(O)/host/report/base/names.o: private CPPFLAGS += -DHAVE_LIBIBERTY
-else
+REPORT_IBERTY_TRIAL := \043if __has_include(<libiberty/demangle.h>)\n\043include <libiberty/demangle.h>\n\043else\n\043include <demangle.h>\n\043endif\n\
+int main(void) { return !cplus_demangle_v3_callback; }\n
+ifneq ($(shell printf '$(REPORT_IBERTY_TRIAL)' | $(CC) $(CFLAGS) $(LDFLAGS) -x c - -x none $(REPORT_IBERTY) -o /dev/null 2>/dev/null && echo yes),yes)
 REPORT_IBERTY  :=
 endif
+endif
+ifneq ($(REPORT_IBERTY),)
+$(O)/host/report/base/names.o: private CPPFLAGS += -DHAVE_LIBIBERTY
 endif
 REPORT_STDCXX  := -lstdc++
 ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a 2>/dev/null)),)
