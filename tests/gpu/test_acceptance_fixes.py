@@ -263,7 +263,7 @@ class Together(unittest.TestCase):
                 mock.patch.multiple(fixes, Held=held, measure=measure, LOADED=2, lacking=lambda settings, case: None,
                                     cases_of=lambda settings: [("first", Case(n, "torch", LAUNCH)) for n in names],
                                     keep=lambda settings, row: None, finished=lambda row, case, pending: row):
-            settings = types.SimpleNamespace(out_of_time=out_of_time, lanes=lanes, fix_fresh=0, time_left=lambda s: s,
+            settings = types.SimpleNamespace(out_of_time=out_of_time, lanes=lanes, fix_fresh=0, fix_timeout=9, time_left=lambda s: s,
                                              out=os.path.join(work, "out"))
             try:
                 rows = fixes.all_rows(settings, page)

@@ -51,12 +51,17 @@ def failures(text):
     return dict(re.findall(r"^failed: (\w+) (.*)$", text, re.M))
 
 
-def gains(found):
-    """{variant: {median, low, high, each}}: the base's time of a step over the variant's, round by round."""
+def step_times(found):
+    """(seconds of a step in the base's loops, {variant: those in its own})."""
     times = collections.defaultdict(list)
     for name, steps, seconds in found:
         times[name].append(seconds / steps)
-    every = times.pop("base", [])
+    return times.pop("base", []), times
+
+
+def gains(found):
+    """{variant: {median, low, high, each}}: the base's time of a step over the variant's, round by round."""
+    every, times = step_times(found)
     base = every[1:]  # the first loop is the long one, before the rounds
     told = {}
     for name, each in times.items():
@@ -70,15 +75,11 @@ def gains(found):
 
 def gains_apart(found):
     """The same of loops that had a process each: the medians, and the furthest that any two are apart."""
-    times = collections.defaultdict(list)
-    for name, steps, seconds in found:
-        times[name].append(seconds / steps)
-    base, told = times.pop("base", []), {}
-    for name, each in times.items():
-        if base:
-            low, high = min(base) / max(each), max(base) / min(each)
-            told[name] = {"median": statistics.median(base) / statistics.median(each), "low": low, "high": high,
-                          "each": [b / t for b, t in zip(base, each)], "spread": [low, high]}
+    (base, times), told = step_times(found), {}
+    for name, each in times.items() if base else ():
+        low, high = min(base) / max(each), max(base) / min(each)
+        told[name] = {"median": statistics.median(base) / statistics.median(each), "low": low, "high": high,
+                      "each": [b / t for b, t in zip(base, each)], "spread": [low, high]}
     return told
 
 
@@ -273,8 +274,8 @@ class Held:
         recorded = program_of(settings, case)
         self.bare, self.fresh = None, []
         if settings.fix_fresh:
-            env = {**env, "WORKLOAD_LOOP_S": os.environ.get("WORKLOAD_LOOP_S", FRESH_LOOP_S)}
-            self.fresh = [(v, runs.Run(settings, program_of(settings, case, "--variants", v), BARE, "%s-%d" % (v, number), env))
+            short = {**env, "WORKLOAD_LOOP_S": os.environ.get("WORKLOAD_LOOP_S", FRESH_LOOP_S)}
+            self.fresh = [(v, runs.Run(settings, program_of(settings, case, "--variants", v), BARE, "%s-%d" % (v, number), short))
                           for number in range(settings.fix_fresh) for v in case.variants]
             random.Random(case.name).shuffle(self.fresh)
         else:
@@ -295,7 +296,7 @@ class Held:
 
     def at_gate(self, until):
         """Whether all of them have got there."""
-        return all([run.at_gate(until) for run in self.all])
+        return all(run.at_gate(until) for run in self.all)
 
     def close(self):
         for run in self.all:
@@ -311,7 +312,9 @@ def note_base(row, outcome):
     """What a process told of the program as it was written."""
     row["result"] = outcome.results
     row["kernel_ns"] = number_of(outcome.stdout, "kernel_ns")
-    row["warm_steps"] = int(number_of(outcome.stdout, "warm_steps") or 0)
+    timed = loops(outcome.stdout)
+    if timed:
+        row["steps_true"] = [timed[0][1], int(number_of(outcome.stdout, "warm_steps") or 0)]
 
 
 def measure_in_turns(row, held):
@@ -330,7 +333,6 @@ def measure_in_turns(row, held):
 
 def measure_apart(row, held):
     """Each loop in a process of its own, as whoever makes the change measures it; in random order."""
-    found = []
     for variant, run in held.fresh:
         outcome = run.finish()
         if outcome.skipped:
@@ -338,13 +340,10 @@ def measure_apart(row, held):
             return
         if outcome.trouble():
             row["failed_variants"][variant] = failures(outcome.stdout).get(variant) or outcome.trouble()
-        if variant == "base" and not row["result"]:
-            note_base(row, outcome)
-            found[:0] = loops(outcome.stdout)  # the recorded runs have as many steps as this one, whose result is compared
-        else:
-            found += loops(outcome.stdout)
-    row["loops"] = found
-    row["gains"] = gains_apart(found)
+        if variant == "base" and not row["steps_true"]:
+            note_base(row, outcome)  # the recorded runs have as many steps as this one, whose result is compared
+        row["loops"] += loops(outcome.stdout)
+    row["gains"] = gains_apart(row["loops"])
 
 
 def measure_bare(row, held):
@@ -353,14 +352,10 @@ def measure_bare(row, held):
         measure_apart(row, held)
     else:
         measure_in_turns(row, held)
-    warm_steps = row.pop("warm_steps", 0)
     if row["note"]:
         return None, None
     row["troubles"] += ["bare, %s: %s" % item for item in row["failed_variants"].items()]
-    if not row["loops"]:
-        return row["result"], "go"
-    row["steps_true"] = [row["loops"][0][1], warm_steps]
-    return row["result"], "go steps=%d" % row["loops"][0][1]
+    return row["result"], "go steps=%d" % row["steps_true"][0] if row["steps_true"] else "go"
 
 
 def use_recorded(settings, case, run, outcome, results):
@@ -410,20 +405,23 @@ def keep(settings, row):
 
 def load(settings, cases, loaded):
     """Fills `loaded`, {program: Held}, with those of [(case, environment)] that can run here, once all of them have loaded what
-    they need. {program: trouble} of those that did not in time, which end."""
-    late = {}
+    they need. {program: what its row says} of the others, but for those that there was no time for."""
+    unfit = {}
     for case, env in cases:
-        if not lacking(settings, case) and not settings.out_of_time():
+        missing = lacking(settings, case)
+        if missing:
+            unfit[case.name] = {"note": missing}
+        elif not settings.out_of_time():
             loaded[case.name] = Held(settings, case, env)
-    until = time.monotonic() + settings.time_left(max([case.timeout for case, _ in cases], default=0))
+    until = time.monotonic() + settings.time_left(settings.fix_timeout)
     for name, held in list(loaded.items()):
         if not held.at_gate(until):
             loaded.pop(name).close()
-            late[name] = "it did not load in time"
-    return late
+            unfit[name] = {"pass": False, "troubles": ["it did not load in time"]}
+    return unfit
 
 
-def lane(settings, cases, loaded, late, readers, page):
+def lane(settings, cases, loaded, unfit, readers, page):
     """The rows of a GPU's programs, one after the other; what one recorded is read while the next one runs bare."""
     done, unread = [], []
 
@@ -436,18 +434,14 @@ def lane(settings, cases, loaded, late, readers, page):
         unread.clear()
 
     for half, case in cases:
-        held, missing = loaded.pop(case.name, None), lacking(settings, case)
-        if not held or settings.out_of_time():
+        if case.name in loaded and not settings.out_of_time():
+            measured = measure(settings, case, half, loaded.pop(case.name), readers)
+            read_rest()
+            unread.append(measured)
+        else:  # what is loaded ends with the batch
             row = new_row(case, half)
-            why = late.get(case.name, "not run: the time limit was reached")
-            row.update({"note": missing} if missing else {"pass": False, "troubles": [why]})
+            row.update(unfit.get(case.name) or {"pass": False, "troubles": ["not run: the time limit was reached"]})
             done.append(row)
-            if held:
-                held.close()
-            continue
-        measured = measure(settings, case, half, held, readers)
-        read_rest()
-        unread.append(measured)
     read_rest()
     return done
 
@@ -458,9 +452,9 @@ def together(settings, cases, readers, page):
     lanes = [cases[n::settings.lanes] for n in range(settings.lanes)]
     env = [{"CUDA_VISIBLE_DEVICES": str(n)} if settings.lanes > 1 and cases[0][1].gpus == 1 else {} for n in range(settings.lanes)]
     try:
-        late = load(settings, [(case, env[n]) for n, mine in enumerate(lanes) for _, case in mine], loaded)
+        unfit = load(settings, [(case, env[n]) for n, mine in enumerate(lanes) for _, case in mine], loaded)
         with concurrent.futures.ThreadPoolExecutor(settings.lanes) as pool:
-            started = [pool.submit(lane, settings, mine, loaded, late, readers, page) for mine in lanes]
+            started = [pool.submit(lane, settings, mine, loaded, unfit, readers, page) for mine in lanes]
             return [row for future in started for row in future.result()]
     finally:
         for held in loaded.values():
