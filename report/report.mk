@@ -13,17 +13,16 @@ REPORT_MAIN_OBJS := $(REPORT_MAIN_C:%.c=$(O)/host/%.o)
 REPORT_JANSSON := $(firstword $(wildcard $(shell $(CC) -print-file-name=libjansson.a 2>/dev/null)) -ljansson)
 REPORT_ZLIB    := $(firstword $(wildcard $(shell $(CC) -print-file-name=libz.a 2>/dev/null)) -lz)
 REPORT_SQLITE  := $(firstword $(wildcard $(shell $(CC) -print-file-name=libsqlite3.a 2>/dev/null)) -lsqlite3)
-# An archive alone, where it is there, has its header and can be linked: it may not be made for programs like this one.
-REPORT_IBERTY  := $(wildcard $(shell $(CC) -print-file-name=libiberty.a 2>/dev/null))
-ifneq ($(REPORT_IBERTY),)
-REPORT_IBERTY_TRIAL := \043if __has_include(<libiberty/demangle.h>)\n\043include <libiberty/demangle.h>\n\043else\n\043include <demangle.h>\n\043endif\n\
-int main(void) { return !cplus_demangle_v3_callback; }\n
-ifneq ($(shell printf '$(REPORT_IBERTY_TRIAL)' | $(CC) $(CFLAGS) $(LDFLAGS) -x c - -x none $(REPORT_IBERTY) -o /dev/null 2>/dev/null && echo yes),yes)
-REPORT_IBERTY  :=
-endif
-endif
-ifneq ($(REPORT_IBERTY),)
-$(O)/host/report/base/names.o: private CPPFLAGS += -DHAVE_LIBIBERTY
+# The archive, where it is there and can be linked (it may not be made for programs like this one), and its header, where
+# Debian or where Fedora has it.
+REPORT_IBERTY   := $(wildcard $(shell $(CC) -print-file-name=libiberty.a 2>/dev/null))
+REPORT_IBERTY_H := $(if $(REPORT_IBERTY),$(shell for h in libiberty/demangle.h demangle.h; do \
+	echo 'int main(void) { return !cplus_demangle_v3_callback; }' | \
+	$(CC) $(CFLAGS) $(LDFLAGS) -include $$h -x c - -x none $(REPORT_IBERTY) -o /dev/null 2>/dev/null && echo $$h && break; done))
+ifneq ($(REPORT_IBERTY_H),)
+$(O)/host/report/base/names.o: private CPPFLAGS += -DLIBIBERTY_H='<$(REPORT_IBERTY_H)>'
+else
+REPORT_IBERTY   :=
 endif
 REPORT_STDCXX  := -lstdc++
 ifneq ($(wildcard $(shell $(CC) -print-file-name=libstdc++.a 2>/dev/null)),)

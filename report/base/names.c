@@ -17,12 +17,8 @@
  * libiberty's takes names of any length. libstdc++'s, which is the same code, gives up names of
  * more than 1,024 bytes, as CUTLASS' and cuDNN's kernels have.
  */
-#ifdef HAVE_LIBIBERTY
-#if __has_include(<libiberty/demangle.h>)
-#include <libiberty/demangle.h>
-#else
-#include <demangle.h>
-#endif
+#ifdef LIBIBERTY_H /* report.mk */
+#include LIBIBERTY_H
 #else
 extern int __gcclibcxx_demangle_callback(const char *mangled,
                                          void (*callback)(const char *, size_t, void *),
@@ -92,7 +88,7 @@ static char *ends_of(const char *name, size_t bytes)
 	return alloc_format("%.*s..%.*s", 256, name, 64, name + bytes - 64);
 }
 
-#ifdef HAVE_LIBIBERTY
+#ifdef LIBIBERTY_H
 static bool demangle(const char *name, struct piecewise *p)
 {
 	if (setjmp(p->too_long))
