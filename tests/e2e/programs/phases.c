@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * phases ROUNDS [PAUSE]: half a second of start-up, then in turns 400 steps of training (two short
- * kernels, each waited for, an NVTX range train) and 40 of evaluation (a copy to the device and two
- * long kernels, waited for together, a range eval), after PAUSE ms.
+ * phases ROUNDS [PAUSE [BEFORE]]: BEFORE ms without CUDA, half a second of start-up, then in turns
+ * 400 steps of training (two short kernels, each waited for, an NVTX range train) and 40 of
+ * evaluation (a copy to the device and two long kernels, waited for together, a range eval), after
+ * PAUSE ms.
  */
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
@@ -41,7 +42,7 @@ int main(int argc, char **argv)
 	CUstream stream;
 	void *pinned;
 
-	work(argc > 3 ? atol(argv[3]) * 1000 : 0); /* before the first call */
+	work(argc > 3 ? atol(argv[3]) * 1000 : 0);
 	work_start();
 	for (int i = 0; i < 50; i++) {
 		of("train");
