@@ -96,12 +96,27 @@ static uint32_t places_of(const struct whatif_step *step)
 	return (step->pieces + 1) * PLACE_MARKS;
 }
 
-/* No graph takes the host's time before these, so it is not asked whether it would: a call of a
+/* Whether the next work of call i's thread, or its own, is an input's copy. */
+static bool leads_to_input(const struct replay *r, size_t i)
+{
+	uint32_t k = (uint32_t)i;
+
+	while (k != CALL_LOG_NONE && r->given[k].kind == TF_WORK_NONE)
+		k = r->next[k];
+	return k != CALL_LOG_NONE && r->given[k].kind == TF_WORK_COPY &&
+	       r->given[k].direction == SPY_DIR_HTOD;
+}
+
+/*
+ * No graph takes the host's time before these, so it is not asked whether it would: a call of a
  * thread that goes on where another one left off, as a backward pass does, which a captured step
- * does not have; and one that divides graphs. */
+ * does not have; and one that divides graphs. But what another thread copies to the device (XLA's)
+ * was made by then, which is work of the program's own.
+ */
 static bool is_beside(const struct replay *r, size_t i)
 {
-	return r->call_events[i].before != CALL_LOG_NONE || whatif_step_divides(&r->given[i]);
+	return (r->call_events[i].before != CALL_LOG_NONE && !leads_to_input(r, i)) ||
+	       whatif_step_divides(&r->given[i]);
 }
 
 /*

@@ -289,6 +289,34 @@ static void test_what_leads_from_a_read_to_a_launch_stays(void **state)
 	play_ends(&p, &m);
 }
 
+/* As JAX does with a batch that the host makes in 8 ms: a thread of a pool, now this one and now
+ * that one, copies it to the device. No graph makes the batch, whichever thread calls next. */
+static void test_what_another_thread_copies_was_made_before(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 100; i++) {
+		p.who = i % 2;
+		p.host += 8000;
+		play_transfer(&p, SPY_DIR_HTOD, SPY_MEM_PINNED, 1 << 20, 3, 20);
+		p.who = 0;
+		for (int k = 0; k < 20; k++) {
+			p.host += 20;
+			play_launch(&p, 5, 5);
+		}
+	}
+	play_timed(&p, 5);
+	play_timed_copy(&p, SPY_DIR_HTOD, 1 << 20, 20);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 21);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_near(r.window, 100 * 8500e3, 0.02);
+	assert_near(r.predicted, 100 * 8000e3, 0.03);
+	play_ends(&p, &m);
+}
+
 /* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph
  * lies between the last wait and what the host does. */
 static void test_host_work_behind_an_allocation_stays(void **state)
@@ -456,6 +484,7 @@ int main(void)
 	        cmocka_unit_test(test_graphs_leave_host_work),
 	        cmocka_unit_test(test_whole_steps),
 	        cmocka_unit_test(test_a_loader_stays),
+	        cmocka_unit_test(test_what_another_thread_copies_was_made_before),
 	        cmocka_unit_test(test_whole_steps_of_three_launches),
 	        cmocka_unit_test(test_reads_inside_a_step),
 	        cmocka_unit_test(test_what_leads_from_a_read_to_a_launch_stays),
