@@ -25,12 +25,16 @@ static double usual_time(const struct model_phase *p)
 /*
  * One that was over before the other began, gave next to none of its work and took no more than so
  * many times its time prepares it: data are read, sizes tried. It is not done again however long
- * the program runs, as the other is; a recording is seldom as long as the runs it stands for.
+ * the program runs, as the other is; a recording is seldom as long as the runs it stands for. Of
+ * one that tries which kernels are fast that is known whatever it took.
  */
 bool phase_loop_prepares(const struct model_phase *first, const struct model_phase *later)
 {
-	return first->found && later->found && first->end <= later->start &&
-	       usual_time(first) <= PREPARES_MOST * usual_time(later) &&
+	if (!first->found || !later->found || first->end > later->start)
+		return false;
+	if (first->tunes && !later->tunes)
+		return true;
+	return usual_time(first) <= PREPARES_MOST * usual_time(later) &&
 	       model_work_pieces(&later->work) > FOUND_MORE * model_work_pieces(&first->work);
 }
 

@@ -48,6 +48,7 @@ struct model_phase {
 	unsigned number;   /* of a loop, from 1, by their starts; else 0 */
 	unsigned prepares; /* of a loop: the number of the judged one, which it prepares; else 0 */
 	bool found;        /* a loop's steps were found, and are no NVTX ranges */
+	bool tunes;        /* a kernel of XLA's autotuning tells them apart */
 	size_t source;     /* of a loop: index in the model's loops or ranges */
 	double start, end; /* ns since the run's window began */
 	double time;       /* of all parts */

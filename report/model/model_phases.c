@@ -243,6 +243,20 @@ static void range_steps(const struct model *m, struct model_phase *p)
 	quantiles_of_rows(m, p);
 }
 
+/* What XLA launches to find out which kernel is the fastest, and whether it computes the same, and
+ * nowhere else (stream_executor::gpu::). */
+static const char *const tuning[] = {"DelayKernel", "RedzoneAllocatorKernel", "RepeatBufferKernel",
+                                     "xla_fp_comparison"};
+
+static bool tunes(const struct model_loop *l)
+{
+	for (size_t i = 0; i < sizeof(tuning) / sizeof(*tuning); i++)
+		if (l->marker && strstr(l->marker, "stream_executor::gpu::") &&
+		    strstr(l->marker, tuning[i]))
+			return true;
+	return false;
+}
+
 static void fill(const struct model *m, struct model_phase *p)
 {
 	double windows = 0, slices = 0, first = INFINITY;
@@ -275,6 +289,7 @@ static void fill(const struct model *m, struct model_phase *p)
 		found_steps(m, p);
 	else
 		range_steps(m, p);
+	p->tunes = p->found && tunes(&m->loops[p->source]);
 }
 
 static int by_start(const void *a, const void *b)

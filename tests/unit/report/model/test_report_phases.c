@@ -389,6 +389,36 @@ static void test_a_loop_that_prepares(void **state)
 	}
 }
 
+/* A loop in which XLA tries its kernels prepares what comes, however long it took: no run does it
+ * again. Nothing is judged before another such loop. */
+static void test_a_loop_that_tries_kernels_prepares(void **state)
+{
+	static const double first[] = {100, 500}, later[] = {550, 600};
+	static const char *const ours = "void shop::DelayKernel(float *)",
+	                         *const delay = "stream_executor::gpu::(anonymous namespace)::"
+	                                        "DelayKernel(stream_executor::GpuSemaphoreState)",
+	                         *const compare = "void stream_executor::gpu::xla_fp_comparison"
+	                                          "<float, double>(float *, float *)";
+	const struct {
+		const char *one, *two;
+		size_t main;
+	} cases[] = {
+	        {delay, "work", 2}, {compare, "work", 2}, {ours, "work", 1}, {delay, compare, 1}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		add_up(&r);
+		loop(&r, 0, 1, cases[i].one, first, 1);
+		loop(&r, 0, 1, cases[i].two, later, 1);
+		finish(&r);
+		assert_int_equal(r.m.phases.main, cases[i].main);
+		assert_int_equal(r.m.phases.rows[1].prepares, cases[i].main == 2 ? 2 : 0);
+		end(&r);
+	}
+}
+
 /* Loops that hold little of the work do not stand for the run. */
 static void test_loops_of_little_work(void **state)
 {
@@ -643,6 +673,7 @@ int main(void)
 	        cmocka_unit_test(test_loops_of_little_time),
 	        cmocka_unit_test(test_a_loop_that_runs_ahead),
 	        cmocka_unit_test(test_a_loop_that_prepares),
+	        cmocka_unit_test(test_a_loop_that_tries_kernels_prepares),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_a_loop_that_pauses),
 	        cmocka_unit_test(test_work_of_other_threads_in_steps),
