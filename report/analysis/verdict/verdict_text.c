@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
@@ -7,9 +8,15 @@
 
 static const char longer[] = "run it for longer";
 
-static double work_of(const struct model_totals *t)
+/* Pieces of work. A graph's launch is as many as it has nodes on average, where that is known. */
+static double work_of(const struct model *m)
 {
-	return (double)t->launches + (double)t->graph_launches + (double)t->copies;
+	const struct model_in_graphs *in = &m->in_graphs;
+	double nodes = (double)in->kernels + (double)in->copies + (double)in->sets,
+	       each = in->launches ? fmax(1, nodes / (double)in->launches) : 1;
+
+	return (double)m->totals.launches + (double)m->totals.copies +
+	       each * (double)m->totals.graph_launches;
 }
 
 /* Share of the pieces of work whose time on the GPU is not known. */
@@ -40,7 +47,7 @@ static bool is_damaged(const struct model *m)
 static char *too_little(const struct model *m, const struct verdict_input *in)
 {
 	char window[UNIT_BYTES];
-	double work = work_of(&m->totals);
+	double work = work_of(m);
 
 	if (is_damaged(m))
 		return alloc_format("the recording is damaged");

@@ -487,6 +487,15 @@ static void test_abstains(void **state)
 	launch_bound(&r);
 	r.m.totals.launches = 99;
 	is(&r, "inconclusive", "low", "99 launches and copies");
+	launch_bound(&r); /* a graph's launch is as many as it has nodes */
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.graph_launches = 49;
+	is(&r, "inconclusive", "low", "49 launches and copies");
+	launch_bound(&r);
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.graph_launches = 49;
+	r.m.in_graphs = (struct model_in_graphs){.launches = 10, .kernels = 20, .sets = 1};
+	is(&r, "launch-bound", "high", "");
 	launch_bound(&r);
 	r.m.lost_share = 0.3;
 	is(&r, "inconclusive", "low", "30.0 % of the records are lost");
