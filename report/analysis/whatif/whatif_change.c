@@ -110,15 +110,15 @@ static double reader_waits(const struct replay *r, double *part, const uint32_t 
  * ns around such a wait until the next work (`no-sync` takes these away), and no less than a share
  * of what comes behind it. The more of it is a wait, the less is the host's work.
  */
-static double *still_waiting(const struct whatif_change *c, const struct replay *r)
+static double *still_waiting(const struct whatif_change *c, const struct replay *r,
+                             const uint32_t *last, const struct whatif_waking *waking)
 {
-	const double ns[] = {[HOPE_MIDDLE] = whatif_reading[HOPE_MIDDLE],
-	                     [HOPE_LEAST] = whatif_reading[HOPE_MOST],
-	                     [HOPE_MOST] = whatif_reading[HOPE_LEAST]};
+	const double ns[] = {[HOPE_MIDDLE] = waking->ns[HOPE_MIDDLE],
+	                     [HOPE_LEAST] = waking->ns[HOPE_MOST],
+	                     [HOPE_MOST] = waking->ns[HOPE_LEAST]};
 	static const double share[] = {
 	        [HOPE_MIDDLE] = READ_STAYS / 2, [HOPE_LEAST] = READ_STAYS, [HOPE_MOST] = 0};
 	double *part = alloc_zeroed(r->count + 1, sizeof(*part)), left = 0;
-	uint32_t *last = whatif_find_last(r);
 	bool behind = false;
 
 	for (uint32_t i = 0; i < r->count; i++) {
@@ -134,7 +134,6 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 			behind = true;
 		}
 	}
-	free(last);
 	return part;
 }
 
@@ -169,7 +168,9 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	struct replay_act *issued = alloc_zeroed(r->count, sizeof(*issued));
 
 	bool *compiling = call_log_compiling(r->given, r->count, r->call_log->thread_count);
-	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r),
+	uint32_t *last = whatif_find_last(r);
+	const struct whatif_waking waking = whatif_find_waking(r, last);
+	double usual = whatif_usual_gap(r), *waits = still_waiting(c, r, last, &waking),
 	       *staging = whatif_staging(r, WHATIF_SENT | WHATIF_MADE | WHATIF_READ, NULL),
 	       left[] = {[HOPE_MIDDLE] = WHATIF_HOST_LEFT,
 	                 [HOPE_MOST] = 0,
@@ -183,7 +184,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 			double of = left[c->hope], wait = waits[i];
 			if (compiling[i] && c->hope != HOPE_LEAST) {
 				of = 0;
-				wait = fmin(wait, whatif_reading[c->hope]);
+				wait = fmin(wait, waking.ns[c->hope]);
 			}
 			a->gap = fmax(usual + of * (a->gap - usual),
 			              fmax(wait, c->hope == HOPE_MOST ? 0 : staging[i]));
@@ -195,6 +196,7 @@ static void no_host_work(struct whatif_change *c, const struct replay *r,
 	drop_unsure_waits(c, r, call_events);
 	free(issued);
 	free(compiling);
+	free(last);
 	free(waits);
 	free(staging);
 }

@@ -103,13 +103,24 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
 #define LONGEST_GAP 100e3
 
 /*
- * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so many ns of the time
- * until the next work, whichever thread goes on, may be it still (woken up late: XLA wakes a thread
- * of its pool, and that one the program's), or work on what was read. It is not the host's own as
- * well. JAX on H100s' hosts: 90 to 390 us from the end of what is waited for to the next call, on
- * both sides of the read together; a host that wakes threads sooner may take half of the least.
+ * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so many ns, by hope, of
+ * the time around the read until the next work, whichever thread goes on, may be it still (woken up
+ * late: XLA wakes a thread of its pool, and that one the program's), or work on what was read. It
+ * is not the host's own as well. `last` is of whatif_find_last().
+ *
+ * The thread of the pool does nothing of its own before it copies the result, so what waking takes
+ * is told by this program: in three of JAX the program's thread came as late behind the copy as
+ * that thread behind what it waited for (medians 186 and 186 us, 212 and 214, 321 and 333; H200).
+ * In the middle both go, at least half of them. At most twice as much again goes: without waits
+ * these programs took the host no longer than what is left then, since a thread that was asleep
+ * finds its caches cold. Where no such thread reads it is taken for what JAX took on H100s' hosts,
+ * on both sides together, 90 to 390 us; a host that wakes threads sooner may take half of the
+ * least.
  */
-extern const double whatif_reading[];
+struct whatif_waking {
+	double ns[3]; /* by enum whatif_hope */
+};
+struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *last);
 #define READ_STAYS 0.25 /* of that time no less may be left where the host's own work goes */
 
 /*

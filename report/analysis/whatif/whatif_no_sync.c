@@ -16,8 +16,6 @@
 #define RESULT_NS   10e3  /* of the GPU; a kernel that takes longer does more than that */
 #define READ_ASLEEP 20e3  /* so long between two calls it sleeps */
 
-const double whatif_reading[] = {[HOPE_MIDDLE] = 250e3, [HOPE_MOST] = 400e3, [HOPE_LEAST] = 50e3};
-
 static bool is_sync(const struct replay *r, uint32_t i)
 {
 	const struct call_event *given = &r->given[i];
@@ -101,6 +99,7 @@ struct dropping {
 	const uint32_t *last; /* the call before, of the same thread */
 	double way;
 	const uint8_t *selecting; /* of each class of work: enum selecting */
+	struct whatif_waking waking;
 };
 
 /* The way to call i goes, and the calls aside of it: up to what a call's way usually takes. */
@@ -305,7 +304,7 @@ static bool drop_selection(const struct dropping *d, uint32_t read, uint32_t wai
 /* A wait outside CUDA ends for the program when its threads are awake again. */
 static void drop_waking(const struct whatif_change *c, const struct dropping *d, uint32_t read)
 {
-	double outside = whatif_reading[c->hope];
+	double outside = d->waking.ns[c->hope];
 
 	if (whatif_has_reader(d->replay, d->last, read))
 		outside = drop_reader(d, read, outside);
@@ -357,7 +356,8 @@ void change_no_sync(struct whatif_change *c, const struct replay *r, struct repl
 {
 	uint32_t last = (uint32_t)r->count, *before = whatif_find_last(r);
 	uint8_t *selecting = find_selecting(r->call_log);
-	const struct dropping d = {r, call_events, before, way_to_a_call(r), selecting};
+	const struct dropping d = {
+	        r, call_events, before, way_to_a_call(r), selecting, whatif_find_waking(r, before)};
 	bool *unsure = whatif_unsure_waits(r);
 	size_t count = 0;
 
