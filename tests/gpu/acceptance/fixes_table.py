@@ -1457,6 +1457,113 @@ LORIMERS = [
     Case("numba_photo_finish", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
          near=0.01),
 ]
+
+SPURRIERS = [
+    # Nothing is wrong: some 250 to 300 launches a step (forward, backward, fused AdamW of a U-Net on six films of 512 by 512,
+    # some 5 TFLOP in bfloat16, arrays of 201 MB in its first and last layers), of some 20 to 34 ms together, launched in some 4
+    # to 6 ms; NumPy draws six numbers in 0.1 ms or less, and 48 bytes are copied. Four bytes are read every 20 steps.
+    Case("bite_wings", "torch", useless="host=0", otherwise="gpu-bound", near=0.05),
+    # One copy of 50 MB a step from pageable memory, which waits, of some 5 to 8 ms; then some 30 kernels of some 2 to 3.5 ms
+    # together (passes over arrays of 201 MB, two products with 3 by 3), launched in 0.2 ms. 16 bytes are read every 25 steps. fix
+    # copies the same bytes from pinned memory, in 1 ms; fix2 from pageable memory on another stream, behind the launches.
+    Case("dyed_webs", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="graphs", near=0.02),
+    # Python takes some 7 to 10 ms for 512 addresses a step (a regular expression and 31 hashes each); then two copies of 98
+    # and 4 KB from pageable memory, and some 120 launches of 1.3 ms or so, of less than 1 ms on the GPU (forward, backward,
+    # clipping, AdamW). Four bytes are read every 25 steps. fix leaves copies and launches; fix2 the host's work and the copies.
+    Case("letter_routes", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.03),
+    # 180 calls of small jitted functions a step (nine a generation, of some 25 kernels of two to three microseconds), which take
+    # the host some 2.5 to 4 ms; the GPU works for 1.3 ms or so of these. 12 bytes are read every 50 steps, else nothing waits.
+    # fix makes one call, a loop over twenty generations, of fewer kernels, since XLA fuses more. All is counted in whole numbers
+    # but the notes.
+    Case("jax_wheat_crosses", "jax", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # 24 times a step, a kernel of 60 to 80 us (it reads and writes 60 MB), a maximum of 31200 numbers, of 5 to 10 us, and a read
+    # of four bytes, for which the host waits; the GPU rests some 35 to 50 us until it has work again: some 3 ms in all, with ten
+    # launches or so of 0.2 to 0.3 ms. 20 bytes are read every 20 steps in all variants. fix launches the same kernels and reads
+    # none of the 24.
+    Case("cupy_poll_swings", "cupy", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # Ten arrays of 67 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait, of some 2 to
+    # 4 ms together; ten kernels of some 0.6 to 0.9 ms together, launched in 0.4 ms. 64 KB are read every 25 steps. fix leaves
+    # kernels and reads. What takes its memory from the driver cannot be captured.
+    Case("numba_ash_clouds", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # One copy of 38 MB a step from pageable memory, which waits, of some 4 to 6 ms, then some 15 kernels of some 2 to 3 ms together
+    # (means of 25 and 62 pixels and the largest of 81 at 12.6 million places), launched in 0.1 ms. Four bytes are read every 20
+    # steps. fix copies the same bytes from pinned memory; fix2 from pageable memory on another stream, behind the launches.
+    Case("mite_boards", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="graphs", near=0.01),
+    # Nine arrays of 131 MB and one of 33 MB a step from the driver, and as many frees, which wait, of some 4 to 8 ms together; some
+    # 35 kernels of some 3 to 3.5 ms together, launched in 0.2 ms. 12 bytes are read every 25 steps. fix leaves kernels and reads.
+    # What gives its memory back to the driver cannot be captured.
+    Case("drying_clay", "torch", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # 24 reads of eight bytes a step inside PyG (the largest number of a graph), for which the host waits, each behind some 15
+    # kernels of 0.1 to 0.3 ms together (65536 nodes, 393216 edges, 64 wide), and 40 to 60 us until the GPU has enough work again:
+    # some 6 to 7 ms in all, 4.5 to 5 ms of kernels, launched in 3 ms. 4 bytes are read every 25 steps. fix reads none of the 24;
+    # fix2 replays a graph for each part between the reads, 31 in all, and reads as the base does.
+    Case("pyg_yeast_crosses", "torch torch_geometric", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"),
+         useless="pinned", near=0.02),
+    # Python takes some 4.5 to 7.5 ms for 192 claims a step (5400 events: sorted, names in small letters, crc32, log1p); then four
+    # copies of 150 KB together from pageable memory and one call of a jitted function, of 1 ms or so on the GPU (forward, backward,
+    # AdamW of 1.3 million weights). Four bytes are read every 25 steps. fix leaves the copies and the call.
+    Case("jax_staged_crashes", "jax flax optax", Fix("host-bound", "host=0"), useless="no-sync", near=0.05),
+    # Some 390 kernels of two to three microseconds a step (four ticks of 97, over 25 KB and 393 KB), which take the host some 3 to
+    # 6 ms; 393 KB are read every 50 steps, else nothing waits. fix launches the same kernels as a graph, of some 0.9 to 1.2 ms.
+    Case("cupy_station_passes", "cupy", Fix("launch-bound", "graphs"), useless="pinned", near=0.01),
+    # Nothing is wrong: three kernels a step, one of some 6 to 10 ms (65536 journeys, 5500 legs each, that wait for memory) and two
+    # of 0.2 ms or so; 3 KB are read at the end of each step, and 0.1 ms pass or less until the next kernel.
+    Case("numba_bus_journeys", "numba", useless="no-sync", otherwise="gpu-bound", near=0.01),
+    # Some 2000 kernels of two to four microseconds a step (40 flights of 16 kernels over 49 to 197 KB, some 35 each on the way
+    # back, clipping, fused Adam), which take the host some 8 to 12 ms, and 4 to 5 ms on the GPU; three copies of 0.5 MB and less on
+    # the device before them. Four bytes are read every 40 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("jet_engines", "torch", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.03),
+    # Python takes some 6 to 10 ms for 48 chants a step (35000 letters); then a copy of 98 KB from pageable memory, which waits for
+    # little, and some 230 launches of 2 to 3 ms, of some 1 ms on the GPU (forward, backward, clipping, AdamW of a BERT of four
+    # layers, in TF32). Four bytes are read every 25 steps. fix leaves copy and launches; fix2 the host's work and the copy.
+    Case("chant_modes", "torch transformers", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # One copy of 21 MB a step from pageable memory, which waits, of some 2.2 to 3.2 ms; then some 56 kernels of 0.5 to 0.7 ms
+    # together (passes over 42 MB), launched in some 0.35 ms. 32 bytes are read every 25 steps. fix copies the same bytes from
+    # pinned memory; fix2 from pageable memory on another stream, beside the kernels.
+    Case("heart_flow", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc", near=0.01),
+    # Seven to nine arrays of 67 MB a step from the driver, and as many frees, which wait, of some 2 to 4 ms together; some 55
+    # kernels over 67 MB of some 2.5 ms together, launched in 0.8 ms. 1 KB is read every 24 steps. fix leaves kernels and reads.
+    # What takes its memory from the driver cannot be captured.
+    Case("cupy_oyster_bay", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # 24 sweeps a step, each a kernel of some 0.1 to 0.14 ms (14.7 million voxels, 134 MB) and a read of 1.5 KB, for which the host
+    # waits, and then some 60 to 80 us until the next kernel begins: some 4 to 5 ms in all. 0.9 KB are read every 20 steps. fix
+    # launches the same kernels and reads the 1.5 KB once a step.
+    Case("numba_cement_paste", "numba", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # Nothing is wrong: one call of a jitted function a step, a loop of 200 rounds over 4.2 million serves in it, each of some 0.08
+    # to 0.12 ms on the GPU (some 18 arrays of 17 MB are read or written), of some 15 to 25 ms together; 12 bytes are read every
+    # 20 steps.
+    Case("jax_tennis_serves", "jax", useless="no-alloc", otherwise="gpu-bound", near=0.02),
+    # Some 670 kernels of two to three microseconds a step (18 stops, forward and backward, over 0.2 MB; Adam), which take the host
+    # some 3.5 to 4.5 ms, and 1.5 to 1.9 ms on the GPU; 3.5 MB are copied on the device before them. 12 bytes are read every 40
+    # steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("late_trains", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Python takes some 6 to 10 ms for 160 clues a step (sets of words that fit, 1920 words spelt, lists made tensors); then three
+    # copies of 165 KB together from pageable memory, which PyTorch does not wait for, and some 70 launches of 0.8 ms or so, of 0.4
+    # ms on the GPU (forward, backward, clipping, AdamW). Four bytes are read every 25 steps. fix leaves copies and launches; fix2
+    # the host's work and the copies.
+    Case("crossword_fills", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # Nothing is wrong: some 700 kernels a step (forward, backward, fused AdamW of a DistilBERT on 192 notes of 128 words, some 6.5
+    # TFLOP in bfloat16), of some 18 to 26 ms together, launched in some 4 to 5 ms; 199 KB are copied from pageable memory before
+    # them; eight bytes are read every 20 steps.
+    Case("tasting_notes", "torch transformers", useless="pinned", otherwise="gpu-bound", near=0.05),
+    # One copy of 33.6 MB a step from pageable memory, which waits, of some 3.5 to 5.5 ms, then some 15 to 20 kernels of 0.7 to 1.1
+    # ms together (transforms of 4096 by 4096, real and back to complex, take the most), launched in 0.4 ms. Four bytes are read
+    # every 20 steps. fix copies the same bytes from pinned memory; fix2 from pageable memory on another stream, behind the kernels.
+    Case("cupy_glacier_beds", "cupy", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Thirty calls of a jitted function a step, each of a few kernels of 0.1 to 0.16 ms together (opacities of 64 layers by 98304
+    # wavelengths, 25 MB, and a product with 64 ways), and four bytes read behind each, for which the host waits; the GPU rests some
+    # 60 to 90 us until the next call. 28 bytes are read every 20 steps in all variants. fix makes the same calls and reads none of
+    # the thirty.
+    Case("jax_planet_spectra", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # Five arrays of 67 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait, of some 1 to 2
+    # ms; seven kernels of 0.5 to 0.8 ms together (two means of 33 samples, and passes over 67 and 134 MB). 2 KB are read every 25
+    # steps. fix leaves kernels and reads.
+    Case("numba_mine_trucks", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+]
+
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1467,7 +1574,7 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
           "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS,
-          "farriers": FARRIERS, "lorimers": LORIMERS}
+          "farriers": FARRIERS, "lorimers": LORIMERS, "spurriers": SPURRIERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
