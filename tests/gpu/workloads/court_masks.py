@@ -3,8 +3,9 @@
 referees, and the crowd behind. A fully convolutional ResNet-50 learns it from 32 frames of 256 by 256 a step, in bfloat16 and
 channels last; frames and masks are on the GPU as bytes.
 
-Wrong: nothing; the GPU is busy with convolutions all the time, and waits that it makes are for work that is long under way
-(gpu-bound).
+Wrong: nothing, as it was written; the GPU is busy with convolutions all the time, and waits that it makes are for work that is long
+under way (gpu-bound).
+fix: the step is a CUDA graph; the loss is read as before. Written after the first look, which said launch-bound (launch-bound).
 useless: the loss of each step, which is read as soon as it has learnt, is left on the device; it is read every 20 steps.
 """
 import fixable
@@ -34,22 +35,40 @@ def make(variant):
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-4)
     usual, curve, turn = torch.full((), 2.0, device="cuda"), [], [0]
 
-    def learn(pictures, wanted):
-        """A step of learning; gives the loss."""
+    def clear():
+        optimizer.zero_grad(set_to_none=True)
+
+    def learn(seen, wanted):
+        """A step of learning from frames and masks of bytes; gives the loss."""
+        pictures = seen.float().div_(127.5).sub_(1.0).contiguous(memory_format=torch.channels_last)
         with torch.autocast("cuda", dtype=torch.bfloat16):
             told = model(pictures)["out"]
-        loss = nn.functional.cross_entropy(told.float(), wanted)
-        optimizer.zero_grad(set_to_none=True)
+        loss = nn.functional.cross_entropy(told.float(), wanted.long())
         loss.backward()
         optimizer.step()
+        usual.lerp_(loss.detach(), 0.05)
         return loss.detach()
+
+    now = [frames[:BATCH].clone(), kinds[:BATCH].clone()]
+    if variant == "fix":
+        graph, lost = fixable.capture(torch, lambda: learn(*now), before=clear)
+    else:
+        for _ in range(3):  # as many steps as before a graph is made
+            clear()
+            learn(*now)
 
     def step():
         start = turn[0] * BATCH % FRAMES
-        pictures = frames[start:start + BATCH].float().div_(127.5).sub_(1.0).contiguous(memory_format=torch.channels_last)
-        loss = learn(pictures, kinds[start:start + BATCH].long())
-        usual.lerp_(loss, 0.05)
+        batch = frames[start:start + BATCH], kinds[start:start + BATCH]
         turn[0] += 1
+        if variant == "fix":
+            for place, own in zip(now, batch):
+                place.copy_(own)
+            graph.replay()
+            loss = lost
+        else:
+            clear()
+            loss = learn(*batch)
         if variant != "useless":
             curve.append(loss.item())
         elif turn[0] % SHOWN == 0:

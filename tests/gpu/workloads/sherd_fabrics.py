@@ -3,7 +3,8 @@
 a pot was made. A ResNet-50 in bfloat16 learns the fabric, one of 18, from 80 pictures at a time; all pictures lie on the GPU as
 bytes, and are made brighter or darker by the means of their colours before they are learned from.
 
-Wrong: nothing; the GPU works all the time, and the host launches the next step while it does (gpu-bound).
+Wrong: nothing, as it was written; the GPU works all the time, and the host launches the next step while it does (gpu-bound).
+fix: the step is a CUDA graph. Written after the first look, which said launch-bound (launch-bound).
 useless: the pictures as numbers between zero and one are in an array that is made once.
 """
 import fixable
@@ -37,7 +38,7 @@ def make(variant):
     model = timm.create_model("resnet50", pretrained=False, num_classes=FABRICS)
     model = model.cuda().to(memory_format=torch.channels_last).train()
     weights = list(model.parameters())
-    optimizer = torch.optim.AdamW(weights, lr=1e-4, weight_decay=0.05, fused=True)
+    optimizer = torch.optim.AdamW(weights, lr=1e-4, weight_decay=0.05, fused=True, capturable=variant == "fix")
     room = None
     if variant == "useless":
         room = torch.empty((BATCH, 3, SIZE, SIZE), device="cuda").contiguous(memory_format=torch.channels_last)
@@ -49,16 +50,36 @@ def make(variant):
         spread, mean = torch.std_mean(light, dim=(2, 3), keepdim=True)
         return light.sub_(mean).div_(spread + 0.01)
 
-    def step():
-        pictures, fabrics = batches[turn[0] % BATCHES]
-        turn[0] += 1
+    def clear():
         optimizer.zero_grad(set_to_none=True)
+
+    def learn(pictures, fabrics):
+        """Learns from pictures, and notes the loss."""
         with torch.autocast("cuda", dtype=torch.bfloat16):
             told = model(even(pictures))
         loss = nn.functional.cross_entropy(told.float(), fabrics, label_smoothing=0.05)
         loss.backward()
         optimizer.step()
         usual.lerp_(loss.detach(), 0.02)
+
+    now = [own.clone() for own in batches[0]]
+    if variant == "fix":
+        graph, _ = fixable.capture(torch, lambda: learn(*now), before=clear)
+    else:
+        for _ in range(3):  # as many steps as before a graph is made
+            clear()
+            learn(*now)
+
+    def step():
+        batch = batches[turn[0] % BATCHES]
+        turn[0] += 1
+        if variant == "fix":
+            for place, own in zip(now, batch):
+                place.copy_(own)
+            graph.replay()
+        else:
+            clear()
+            learn(*batch)
         if turn[0] % SHOWN == 0:
             curve.append(usual.item())
 
