@@ -96,27 +96,36 @@ static uint32_t places_of(const struct whatif_step *step)
 	return (step->pieces + 1) * PLACE_MARKS;
 }
 
-/* Whether the next work of call i's thread, or its own, is an input's copy. */
-static bool leads_to_input(const struct replay *r, size_t i)
-{
-	uint32_t k = (uint32_t)i;
-
-	while (k != CALL_LOG_NONE && r->given[k].kind == TF_WORK_NONE)
-		k = r->next[k];
-	return k != CALL_LOG_NONE && r->given[k].kind == TF_WORK_COPY &&
-	       r->given[k].direction == SPY_DIR_HTOD;
-}
-
 /*
- * No graph takes the host's time before these, so it is not asked whether it would: a call of a
- * thread that goes on where another one left off, as a backward pass does, which a captured step
- * does not have; and one that divides graphs. But what another thread copies to the device (XLA's)
- * was made by then, which is work of the program's own.
+ * Of each call whether the host time before it may be work that no graph takes away (free it). It
+ * is none before a call that goes on where another thread left off, as a backward pass does: a
+ * captured step has no such call. But it is where that thread's next work is an input's copy, as
+ * XLA's threads make: the input was made before, by the program. Where two threads go on behind the
+ * same call it is the same time. Nor is it before a call that divides graphs.
  */
-static bool is_beside(const struct replay *r, size_t i)
+static bool *find_own(const struct replay *r)
 {
-	return (r->call_events[i].before != CALL_LOG_NONE && !leads_to_input(r, i)) ||
-	       whatif_step_divides(&r->given[i]);
+	bool *own = alloc_zeroed(r->count + 1, sizeof(*own)),
+	     *input = alloc_zeroed(r->count + 1, sizeof(*input)),
+	     *told = alloc_zeroed(r->count + 1, sizeof(*told));
+
+	for (size_t i = r->count; i-- > 0;) {
+		const struct call_event *a = &r->given[i];
+		input[i] = a->kind != TF_WORK_NONE
+		                   ? a->kind == TF_WORK_COPY && a->direction == SPY_DIR_HTOD
+		                   : r->next[i] != CALL_LOG_NONE && input[r->next[i]];
+	}
+	for (size_t i = 0; i < r->count; i++) {
+		uint32_t before = r->call_events[i].before;
+		bool follows = before != CALL_LOG_NONE;
+		own[i] = (!follows || (input[i] && !told[before])) &&
+		         !whatif_step_divides(&r->given[i]);
+		if (follows && own[i])
+			told[before] = true;
+	}
+	free(input);
+	free(told);
+	return own;
 }
 
 /*
@@ -124,7 +133,8 @@ static bool is_beside(const struct replay *r, size_t i)
  * loader, the program's own logic. One launch that took long by chance is none, and neither is the
  * longest of many that are nearly as long: those are what the calls cost.
  */
-static void find_gap(struct whatif_steps *s, const struct group *g, const uint32_t *place)
+static void find_gap(struct whatif_steps *s, const struct group *g, const uint32_t *place,
+                     const bool *own)
 {
 	uint32_t places = 1, best = 0;
 	double second = 0;
@@ -137,7 +147,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 	uint64_t sequence = g->first[0]->sequence;
 	for (size_t i = 0; i < r->count; i++)
 		if (s->of[i] != CALL_LOG_NONE && s->steps[s->of[i]].sequence == sequence &&
-		    place[i] < places && !is_beside(r, i))
+		    place[i] < places && own[i])
 			sum[place[i]] += r->call_events[i].gap;
 	for (uint32_t k = 1; k < places; k++)
 		if (sum[k] > sum[best])
@@ -149,7 +159,7 @@ static void find_gap(struct whatif_steps *s, const struct group *g, const uint32
 		second = s->usual;
 	for (size_t i = 0; i < r->count; i++) {
 		struct whatif_step *step = s->of[i] == CALL_LOG_NONE ? NULL : &s->steps[s->of[i]];
-		if (!step || step->sequence != sequence || place[i] != best || is_beside(r, i))
+		if (!step || step->sequence != sequence || place[i] != best || !own[i])
 			continue;
 		step->gap += r->call_events[i].gap;
 		if (step->stays == CALL_LOG_NONE ||
@@ -188,6 +198,7 @@ static void find_repeated(struct whatif_steps *s)
 	struct whatif_step **order = alloc_zeroed(s->count + 1, sizeof(*order));
 	struct group *groups = alloc_zeroed(s->count + 1, sizeof(*groups));
 	uint32_t *place = find_places(s);
+	bool *own = find_own(s->replay);
 	size_t count = 0;
 
 	for (size_t i = 0; i < s->count; i++)
@@ -208,11 +219,12 @@ static void find_repeated(struct whatif_steps *s)
 		for (size_t i = 0; i < groups[k].count; i++)
 			groups[k].first[i]->repeats = true;
 		s->repeated += groups[k].count;
-		find_gap(s, &groups[k], place);
+		find_gap(s, &groups[k], place, own);
 	}
 	free(order);
 	free(groups);
 	free(place);
+	free(own);
 }
 
 /* The median of what the host takes between two calls of a step. */

@@ -128,6 +128,9 @@ static void collapse(struct whole *w, const struct segment *g)
 		stays += stay > 0 || begun ? stay : handing_over(w, g, i);
 		begun |= i == g->first;
 		a->gap = a->ours = 0;
+		/* It goes on behind a call ahead of the graph's: behind what stays before that. */
+		if (i != g->lead && a->before < g->lead)
+			a->before = g->lead;
 		if (piece) {
 			a->own = i == g->first ? cost.launch : 0;
 			a->wait = REPLAY_NO_WAIT;

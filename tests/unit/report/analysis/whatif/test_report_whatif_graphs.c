@@ -2,8 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "report/analysis/replay/replay.h"
 #include "report/analysis/whatif/whatif.h"
+#include "report/analysis/whatif/whatif_steps.h"
 #include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
@@ -317,6 +320,128 @@ static void test_what_another_thread_copies_was_made_before(void **state)
 	play_ends(&p, &m);
 }
 
+/*
+ * The same batch in two parts, which two of three pairs of threads copy at once: the 8 ms before
+ * both are the same ones.
+ */
+static void test_two_threads_that_copy_at_once(void **state)
+{
+	struct play p;
+	struct model m = {0};
+	struct tf_thread *pool[6];
+
+	play_start(&p);
+	struct play_xla xla = play_xla(&p);
+	for (unsigned k = 0; k < 6; k++)
+		pool[k] = k ? made_thread(&p.made, 8 + k, "pool", 65536) : p.thread[1];
+	for (int i = 0; i < 100; i++) {
+		p.host += 8000;
+		const double start = p.host;
+		for (int k = 0; k < 2; k++) {
+			p.host = start + 0.5 * k;
+			made_return(&p.made, pool[2 * (i % 3) + k], play_call(&p, xla.current, 2));
+		}
+		for (int k = 0; k < 2; k++) {
+			double from = start + 3 + 0.5 * k;
+			p.host = from + 3;
+			p.tail = fmax(p.host + 1.8, p.tail + 0.75) + 20;
+			made_copy(&p.made, pool[2 * (i % 3) + k], p.copy, SPY_DIR_HTOD,
+			          SPY_MEM_PINNED, true, 1 << 20, 2001000 + (uint64_t)(from * 2000),
+			          2001000 + (uint64_t)(p.host * 2000));
+		}
+		p.who = 0;
+		for (int k = 0; k < 20; k++) {
+			p.host += 20;
+			play_launch(&p, 5, 5);
+		}
+	}
+	play_timed(&p, 5);
+	play_timed_copy(&p, SPY_DIR_HTOD, 1 << 20, 20);
+	play_ask(&p, &m, WHATIF_KERNEL, "solve", 1);
+	set_steps(&m, 24);
+	for (size_t i = 0; i < m.steps.judged; i++)
+		m.steps.rows[i].tid = 0; /* of all threads together */
+	struct whatif_result r = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	assert_near(r.window, 100 * 8507e3, 0.02);
+	assert_near(r.predicted, 100 * 8000e3, 0.03);
+	assert_true(r.stays < 100 * 8020e3);
+	play_ends(&p, &m);
+}
+
+/* Seconds that it takes to find the steps among so many calls: five launches of one thread and a
+ * wait of another, which gives no work at all. The least of three. */
+static double seconds_of(size_t steps)
+{
+	const size_t count = 6 * steps;
+	struct call_event *given = calloc(count, sizeof(*given));
+	struct replay_act *acts = calloc(count, sizeof(*acts));
+	uint32_t *next = calloc(count, sizeof(*next)), after[2] = {CALL_LOG_NONE, CALL_LOG_NONE};
+	struct model_step *rows = calloc(steps, sizeof(*rows));
+	struct call_log_thread threads[] = {{.tid = 7}, {.tid = 8}};
+	struct call_log h = {.threads = threads,
+	                     .thread_count = 2,
+	                     .call_events = given,
+	                     .count = count,
+	                     .until = 1e12,
+	                     .window = 1e12,
+	                     .whole = true};
+	struct model m = {.steps = {.source = STEPS_NVTX, .judged = steps, .rows = rows}};
+	double least = INFINITY;
+
+	assert_true(given && acts && next && rows);
+	for (size_t i = 0; i < count; i++) {
+		bool waits = i % 6 == 5;
+		double start = 300e3 * (double)(i / 6) + 5e3 * (double)(i % 6);
+		given[i] = (struct call_event){.start = start,
+		                               .end = start + 1e3,
+		                               .gpu_start = NAN,
+		                               .gpu = NAN,
+		                               .work = CALL_LOG_NONE,
+		                               .stream = CALL_LOG_NONE,
+		                               .event = CALL_LOG_NONE,
+		                               .thread = waits,
+		                               .kind = waits ? TF_WORK_NONE : TF_WORK_KERNEL,
+		                               .cls = waits ? SPY_CLASS_SYNC : SPY_CLASS_LAUNCH};
+		acts[i] = (struct replay_act){.gap = 4e3,
+		                              .before = waits ? (uint32_t)i - 1 : CALL_LOG_NONE,
+		                              .event = CALL_LOG_NONE,
+		                              .held = CALL_LOG_NONE};
+	}
+	for (size_t i = count; i-- > 0;) {
+		next[i] = after[given[i].thread];
+		after[given[i].thread] = (uint32_t)i;
+	}
+	for (size_t i = 0; i < steps; i++)
+		rows[i] = (struct model_step){
+		        .tid = 7, .start = given[6 * i].start, .duration = 300e3};
+	const struct replay r = {
+	        .call_log = &h, .given = given, .call_events = acts, .next = next, .count = count};
+	for (int i = 0; i < 3; i++) {
+		struct whatif_steps s;
+		struct timespec from, to;
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+		whatif_steps_make(&s, &m, 0, &r);
+		clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+		assert_int_equal(s.repeated, s.count);
+		whatif_steps_free(&s);
+		least = fmin(least, (double)(to.tv_sec - from.tv_sec) +
+		                            1e-9 * (double)(to.tv_nsec - from.tv_nsec));
+	}
+	free(given);
+	free(acts);
+	free(next);
+	free(rows);
+	return least;
+}
+
+/* Four times the calls cost about four times as much, not sixteen. */
+static void test_the_cost_of_many_steps(void **state)
+{
+	double one = seconds_of(10000), four = seconds_of(40000);
+
+	assert_true(four < 8 * one + 0.02);
+}
+
 /* Memory is made in each step, 1 ms goes to filling it, and it is freed: what divides the graph
  * lies between the last wait and what the host does. */
 static void test_host_work_behind_an_allocation_stays(void **state)
@@ -485,6 +610,8 @@ int main(void)
 	        cmocka_unit_test(test_whole_steps),
 	        cmocka_unit_test(test_a_loader_stays),
 	        cmocka_unit_test(test_what_another_thread_copies_was_made_before),
+	        cmocka_unit_test(test_two_threads_that_copy_at_once),
+	        cmocka_unit_test(test_the_cost_of_many_steps),
 	        cmocka_unit_test(test_whole_steps_of_three_launches),
 	        cmocka_unit_test(test_reads_inside_a_step),
 	        cmocka_unit_test(test_what_leads_from_a_read_to_a_launch_stays),
