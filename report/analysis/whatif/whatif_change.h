@@ -108,14 +108,17 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  * late: XLA wakes a thread of its pool, and that one the program's), or work on what was read. It
  * is not the host's own as well. `last` is of whatif_find_last().
  *
- * The thread of the pool does nothing of its own before it copies the result, so what waking takes
- * is told by this program: in three of JAX the program's thread came as late behind the copy as
- * that thread behind what it waited for (medians 186 and 186 us, 212 and 214, 321 and 333; H200).
- * In the middle both go, at least half of them. At most twice as much again goes: without waits
- * these programs took the host no longer than what is left then, since a thread that was asleep
- * finds its caches cold. Where no such thread reads it is taken for what JAX took on H100s' hosts,
- * on both sides together, 90 to 390 us; a host that wakes threads sooner may take half of the
- * least.
+ * What waking takes this program tells itself. The thread of the pool does no work of its own
+ * before it copies the result; and where the program's thread does none either, it comes as late
+ * behind the copy: medians of 186 and 186 us, 212 and 214, 321 and 333 in three programs of JAX on
+ * H200s' hosts. So where both sides of the reads are within a factor of two of each other:
+ * - in the middle one side's time goes twice, for both;
+ * - at most four times: in these programs less was left without the reads than the same calls had
+ *   taken behind them, since a thread that was asleep finds its caches cold;
+ * - at least 50 us, as there may be as much work of the program's own on either side.
+ * Else, and where the program's thread reads itself, it is taken for what JAX took on H100s' hosts,
+ * on both sides together: 90 to 390 us; half of the least for a host that wakes threads sooner. But
+ * no more than by the side that takes less.
  */
 struct whatif_waking {
 	double ns[3]; /* by enum whatif_hope */

@@ -8,9 +8,10 @@
 #include "report/base/stats.h"
 #include "report/analysis/whatif/whatif_change.h"
 
-#define WAKES_KNOWN 8u    /* reads: with fewer nothing is known */
+#define WAKES_KNOWN 8u    /* reads, and half of all: with fewer nothing is known */
 #define WAKES_LEAST 10e3  /* ns; in less no thread wakes up: it was awake */
-#define WAKES_MOST  400e3 /* more was another wait */
+#define WAKES_MOST  400e3 /* in more the program did other work before it asked for the result */
+#define WAKES_ALIKE 2.0   /* times as long on one side of the read: work of the program's own */
 
 uint32_t *whatif_find_last(const struct replay *r)
 {
@@ -56,9 +57,9 @@ bool whatif_has_reader(const struct replay *r, const uint32_t *last, uint32_t re
 	return false;
 }
 
-/* What the thread that makes a read took to wake up and to come to it, ns; NaN: it was not woken.
- */
-static double took_to_wake(const struct replay *r, const uint32_t *last, uint32_t read)
+/* From the last call of another thread until the thread that it woke up copies the result, ns: NaN
+ * where none woke it up. */
+static double ahead_of(const struct replay *r, const uint32_t *last, uint32_t read)
 {
 	double took = 0;
 
@@ -72,26 +73,52 @@ static double took_to_wake(const struct replay *r, const uint32_t *last, uint32_
 	return NAN;
 }
 
+/* From that thread's last call behind the copy until the program's thread goes on, ns; NaN: another
+ * one did before, or it did not. */
+static double behind(const struct replay *r, uint32_t read)
+{
+	uint16_t reader = r->given[read].thread;
+
+	for (uint32_t i = read + 1; i < r->count && i - read <= REPLAY_LOOK_AHEAD; i++) {
+		uint32_t before = r->call_events[i].before;
+		if (r->given[i].thread == reader)
+			continue;
+		if (before != CALL_LOG_NONE && r->given[before].thread == reader)
+			return r->call_events[i].gap;
+		if (r->given[i].kind != TF_WORK_NONE)
+			break;
+	}
+	return NAN;
+}
+
 struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *last)
 {
 	struct whatif_waking w = {
 	        {[HOPE_MIDDLE] = 250e3, [HOPE_MOST] = 400e3, [HOPE_LEAST] = 50e3}};
-	double *took = alloc_zeroed(r->count + 1, sizeof(*took));
-	size_t count = 0;
+	double *woken = alloc_zeroed(r->count + 1, sizeof(*woken)),
+	       *back = alloc_zeroed(r->count + 1, sizeof(*back));
+	size_t reads = 0, count = 0;
 
 	for (uint32_t i = 0; i < r->count; i++) {
 		if (!(r->call_events[i].flags & REPLAY_READ) || !whatif_has_reader(r, last, i))
 			continue;
-		double ns = took_to_wake(r, last, i);
-		if (ns >= WAKES_LEAST)
-			took[count++] = ns;
+		double one = ahead_of(r, last, i), other = behind(r, i);
+		reads++;
+		if (!(one >= WAKES_LEAST && one <= WAKES_MOST) || isnan(other))
+			continue;
+		woken[count] = one;
+		back[count++] = other;
 	}
-	if (count >= WAKES_KNOWN) {
-		double one = fmin(stats_select(took, count, 0.5), WAKES_MOST);
-		w = (struct whatif_waking){
-		        {[HOPE_MIDDLE] = 2 * one, [HOPE_MOST] = 4 * one, [HOPE_LEAST] = one}};
+	if (count >= WAKES_KNOWN && 2 * count >= reads) {
+		double one = stats_select(woken, count, 0.5),
+		       other = stats_select(back, count, 0.5), least = fmin(one, other);
+		bool alike = fmax(one, other) <= WAKES_ALIKE * least;
+		w.ns[HOPE_MIDDLE] = alike ? 2 * one : fmin(2 * least, w.ns[HOPE_MIDDLE]);
+		w.ns[HOPE_MOST] = alike ? 4 * one : fmin(4 * least, w.ns[HOPE_MOST]);
+		w.ns[HOPE_LEAST] = fmin(least, w.ns[HOPE_LEAST]);
 	}
-	free(took);
+	free(woken);
+	free(back);
 	return w;
 }
 

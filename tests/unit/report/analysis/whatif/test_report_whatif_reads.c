@@ -296,10 +296,9 @@ static struct whatif_result two_reads(double apart, bool uploads)
 	return r;
 }
 
-/* The program waits for each of two reads that come 140 us apart, which is what its thread takes to
- * wake up: of 720 us outside CUDA 280 go for the first, all there are until the next one, and 280
- * for the second, in the middle. The thread that reads may send copies as well. Where it gives both
- * at once it waits once. */
+/* The program waits for each of two reads that come 140 us apart: of 720 us outside CUDA 250 go for
+ * each, in the middle. The thread that reads may send copies as well. Where it gives both at once
+ * it waits once. */
 static void test_reads_in_turn(void **state)
 {
 	struct whatif_result in_turn = two_reads(140, false), at_once = two_reads(1, false),
@@ -308,7 +307,7 @@ static void test_reads_in_turn(void **state)
 	assert_near(in_turn.changed, 400, 0.02);
 	assert_near(sends.changed, 400, 0.02);
 	assert_near(at_once.changed, 200, 0.02);
-	assert_near(in_turn.predicted, 200 * (720 - 560 + 5) * 1e3, 0.03);
+	assert_near(in_turn.predicted, 200 * (720 - 2 * 250 + 5) * 1e3, 0.03);
 	assert_near(sends.predicted, 200 * 310e3, 0.1); /* what comes behind the upload stays */
 }
 
