@@ -486,15 +486,26 @@ static void test_abstains(void **state)
 	r.verdict.reason = NULL;
 	launch_bound(&r);
 	r.m.totals.launches = 99;
-	is(&r, "inconclusive", "low", "99 launches and copies");
-	launch_bound(&r); /* a graph's launch is as many as it has nodes */
-	r.m.totals.launches = r.m.totals.copies = 0;
-	r.m.totals.graph_launches = 49;
-	is(&r, "inconclusive", "low", "49 launches and copies");
+	is(&r, "inconclusive", "low", "99 pieces of work");
+	/* A graph's launch is as many as it has nodes: the median one. */
+	struct model_graph graphs[] = {{.launches = 29, .nodes = 3, .nodes_known = true},
+	                               {.launches = 20, .nodes = 1000, .nodes_known = true},
+	                               {.launches = 0, .nodes = 5, .nodes_known = true}};
 	launch_bound(&r);
 	r.m.totals.launches = r.m.totals.copies = 0;
 	r.m.totals.graph_launches = 49;
-	r.m.in_graphs = (struct model_in_graphs){.launches = 10, .kernels = 20, .sets = 1};
+	is(&r, "inconclusive", "low", "49 pieces of work");
+	launch_bound(&r);
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.graph_launches = 30;
+	r.m.graphs = graphs;
+	r.m.graph_count = 3;
+	is(&r, "inconclusive", "low", "90 pieces of work");
+	launch_bound(&r);
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.graph_launches = 34;
+	r.m.graphs = graphs;
+	r.m.graph_count = 3;
 	is(&r, "launch-bound", "high", "");
 	launch_bound(&r);
 	r.m.lost_share = 0.3;
