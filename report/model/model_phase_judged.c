@@ -26,27 +26,39 @@ static double usual_time(const struct model_phase *p)
  * One that was over before the other began, gave next to none of its work and took no more than so
  * many times its time prepares it: data are read, sizes tried. It is not done again however long
  * the program runs, as the other is; a recording is seldom as long as the runs it stands for. Of
- * one that tries which kernels are fast that is known whatever it took.
+ * one that tries which kernels are fast that is known whatever it took, and though it may go on
+ * when more is compiled.
  */
 bool phase_loop_prepares(const struct model_phase *first, const struct model_phase *later)
 {
-	if (!first->found || !later->found || first->end > later->start)
+	if (!first->found || !later->found)
 		return false;
 	if (first->tunes && !later->tunes)
-		return true;
-	return usual_time(first) <= PREPARES_MOST * usual_time(later) &&
+		return first->start < later->start;
+	return first->end <= later->start &&
+	       usual_time(first) <= PREPARES_MOST * usual_time(later) &&
 	       model_work_pieces(&later->work) > FOUND_MORE * model_work_pieces(&first->work);
 }
 
-/* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. */
+static bool all_tune(const struct model_phases *of)
+{
+	for (size_t i = 0; i < of->count; i++)
+		if (of->rows[i].kind == PHASE_LOOP && of->rows[i].found && !of->rows[i].tunes)
+			return false;
+	return true;
+}
+
+/* The loop with most time, of found ones or of ranges; of ranges that were asked for, these. None
+ * that tunes where there is another. */
 static size_t longest_loop(const struct model *m, bool found, size_t range)
 {
 	const struct model_phases *of = &m->phases;
+	bool tuning_too = all_tune(of);
 	size_t best = PHASE_NONE;
 
 	for (size_t i = 0; i < of->count; i++) {
 		const struct model_phase *p = &of->rows[i];
-		if (p->kind != PHASE_LOOP || p->found != found ||
+		if (p->kind != PHASE_LOOP || p->found != found || (p->tunes && !tuning_too) ||
 		    (m->steps_from && (found || p->source != range)))
 			continue;
 		if (best == PHASE_NONE || usual_time(p) > usual_time(&of->rows[best]) ||

@@ -100,8 +100,25 @@ static void add_end(struct model_phases *to, enum model_phase_kind kind, uint32_
 	add_part(p, process, RANGE_NONE, one, 1);
 }
 
-/* Of one process; the pieces of work that its loops have. */
-static double add_process(struct model *m, uint32_t process, size_t range)
+/* What XLA launches to find out which kernel is the fastest, and whether it computes the same: in
+ * stream_executor::gpu:: or, of older versions, xla::gpu::. */
+static const char *const tuning[] = {"::DelayKernel", "::RedzoneAllocatorKernel",
+                                     "::xla_fp_comparison", "::xla_int_comparison"};
+
+static bool tunes(const struct model_loop *l)
+{
+	const char *name = l->marker;
+
+	if (!name || !(strstr(name, "stream_executor::") || strstr(name, "xla::")))
+		return false;
+	for (size_t i = 0; i < sizeof(tuning) / sizeof(*tuning); i++)
+		if (strstr(name, tuning[i]))
+			return true;
+	return false;
+}
+
+/* Of one process; the pieces of work that its loops have. Those that tune have `tuned` besides. */
+static double add_process(struct model *m, uint32_t process, size_t range, double *tuned)
 {
 	struct phase_candidates of = {.process = process};
 	double first = INFINITY, last = 0, work = 0, window = m->processes[process].window;
@@ -114,9 +131,10 @@ static double add_process(struct model *m, uint32_t process, size_t range)
 		if (c->taken) {
 			first = fmin(first, c->stretches[0].start);
 			last = fmax(last, c->stretches[c->count - 1].end);
-			work += c->found
-			                ? fmax(c->work + c->beside, phase_loops_work(m, process, c))
-			                : INFINITY;
+			double pieces = c->found ? fmax(c->work + c->beside,
+			                                phase_loops_work(m, process, c))
+			                         : INFINITY;
+			*(c->found && tunes(&m->loops[c->source]) ? tuned : &work) += pieces;
 			add_loop(m, process, c);
 		}
 	}
@@ -243,20 +261,6 @@ static void range_steps(const struct model *m, struct model_phase *p)
 	quantiles_of_rows(m, p);
 }
 
-/* What XLA launches to find out which kernel is the fastest, and whether it computes the same, and
- * nowhere else (stream_executor::gpu::). */
-static const char *const tuning[] = {"DelayKernel", "RedzoneAllocatorKernel", "RepeatBufferKernel",
-                                     "xla_fp_comparison"};
-
-static bool tunes(const struct model_loop *l)
-{
-	for (size_t i = 0; i < sizeof(tuning) / sizeof(*tuning); i++)
-		if (l->marker && strstr(l->marker, "stream_executor::gpu::") &&
-		    strstr(l->marker, tuning[i]))
-			return true;
-	return false;
-}
-
 static void fill(const struct model *m, struct model_phase *p)
 {
 	double windows = 0, slices = 0, first = INFINITY;
@@ -357,12 +361,13 @@ void model_finish_phases(struct model *m)
 	struct model_phases *to = &m->phases;
 	size_t range = model_steps_range(m);
 	const struct model_totals *t = &m->totals;
-	double work = 0, all = (double)t->launches + (double)t->graph_launches + (double)t->copies +
-	                       (double)t->sets;
+	double work = 0, tuned = 0,
+	       all = (double)t->launches + (double)t->graph_launches + (double)t->copies +
+	             (double)t->sets;
 
 	*to = (struct model_phases){.main = PHASE_NONE};
 	for (size_t i = 0; i < m->process_count; i++)
-		work += add_process(m, (uint32_t)i, range);
+		work += add_process(m, (uint32_t)i, range, &tuned);
 	for (size_t i = 0; i < to->count; i++)
 		fill(m, &to->rows[i]);
 	if (to->count)
@@ -371,7 +376,7 @@ void model_finish_phases(struct model *m)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
 	add_between(m);
-	if (work >= WORK_LEAST * all)
+	if (work >= WORK_LEAST * (all - tuned))
 		to->main = phase_loops_judged(m, range);
 	for (size_t i = 0; to->main != PHASE_NONE && i < to->count; i++) {
 		const struct model_phase *judged = &to->rows[to->main];

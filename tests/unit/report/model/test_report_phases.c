@@ -389,32 +389,50 @@ static void test_a_loop_that_prepares(void **state)
 	}
 }
 
-/* A loop in which XLA tries its kernels prepares what comes, however long it took: no run does it
- * again. Nothing is judged before another such loop. */
-static void test_a_loop_that_tries_kernels_prepares(void **state)
+/*
+ * A loop in which XLA tries its kernels is never judged where there is another, however long it
+ * took, whether it goes on later (more is compiled), comes after it or has most of the work. It
+ * prepares those that begin later.
+ */
+static void test_a_loop_that_tries_kernels(void **state)
 {
-	static const double first[] = {100, 500}, later[] = {550, 600};
 	static const char *const ours = "void shop::DelayKernel(float *)",
 	                         *const delay = "stream_executor::gpu::(anonymous namespace)::"
 	                                        "DelayKernel(stream_executor::GpuSemaphoreState)",
 	                         *const compare = "void stream_executor::gpu::xla_fp_comparison"
-	                                          "<float, double>(float *, float *)";
+	                                          "<float, double>(float *, float *)",
+	                         *const older = "void xla::gpu::buffer_comparator::"
+	                                        "xla_fp_comparison<float>(float *, float *)";
 	const struct {
-		const char *one, *two;
-		size_t main;
+		const char *name[3];
+		double at[3][4];
+		size_t main; /* row, of loops by their starts from 1 on */
+		unsigned prepares[3];
 	} cases[] = {
-	        {delay, "work", 2}, {compare, "work", 2}, {ours, "work", 1}, {delay, compare, 1}};
+	        {{delay, "work"}, {{100, 500}, {550, 600}}, 2, {2}},
+	        {{compare, "work"}, {{100, 500}, {550, 600}}, 2, {2}},
+	        {{older, "work"}, {{100, 500}, {550, 600}}, 2, {2}},
+	        {{ours, "work"}, {{100, 500}, {550, 600}}, 1, {0}},
+	        {{delay, compare}, {{100, 500}, {550, 600}}, 1, {0}},
+	        {{delay, "work"}, {{100, 500, 800, 820}, {510, 790}}, 2, {2}},
+	        {{"work", delay}, {{100, 300}, {310, 900}}, 1, {0}},
+	        {{"work", delay, "rest"}, {{100, 400}, {420, 900}, {910, 930}}, 1, {0}},
+	        {{delay, "rest"}, {{50, 850}, {860, 880}}, 2, {2}},
+	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct run r;
+		size_t count = 0;
 		start(&r, 1);
 		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		for (; count < 3 && cases[i].name[count]; count++)
+			loop(&r, 0, 1, cases[i].name[count], cases[i].at[count],
+			     cases[i].at[count][2] > 0 ? 2 : 1);
 		add_up(&r);
-		loop(&r, 0, 1, cases[i].one, first, 1);
-		loop(&r, 0, 1, cases[i].two, later, 1);
 		finish(&r);
 		assert_int_equal(r.m.phases.main, cases[i].main);
-		assert_int_equal(r.m.phases.rows[1].prepares, cases[i].main == 2 ? 2 : 0);
+		for (size_t k = 0; k < count; k++)
+			assert_int_equal(r.m.phases.rows[1 + k].prepares, cases[i].prepares[k]);
 		end(&r);
 	}
 }
@@ -673,7 +691,7 @@ int main(void)
 	        cmocka_unit_test(test_loops_of_little_time),
 	        cmocka_unit_test(test_a_loop_that_runs_ahead),
 	        cmocka_unit_test(test_a_loop_that_prepares),
-	        cmocka_unit_test(test_a_loop_that_tries_kernels_prepares),
+	        cmocka_unit_test(test_a_loop_that_tries_kernels),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_a_loop_that_pauses),
 	        cmocka_unit_test(test_work_of_other_threads_in_steps),
