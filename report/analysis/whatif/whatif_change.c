@@ -105,14 +105,37 @@ static double reader_waits(const struct replay *r, double *part, const uint32_t 
 	return left;
 }
 
+/* Behind a read whose sides are alike, until the next work: all but the program's own, ns, before
+ * the first call of another thread than the reader; with nothing of its own, all. */
+static void waits_behind(const struct replay *r, double *part, uint32_t read, double own)
+{
+	double waited = 0;
+	bool work = false, first = true;
+
+	for (uint32_t i = read + 1; i < r->count && !work; i++) {
+		double gap = r->call_events[i].gap;
+		work = r->given[i].kind != TF_WORK_NONE;
+		if (!work && r->given[i].thread == r->given[read].thread)
+			continue;
+		if (first || own <= 0)
+			part[i] = fmax(part[i], gap - own);
+		else if (work && r->call_events[i].before != CALL_LOG_NONE)
+			part[i] = fmax(part[i], fmin(gap, waited)); /* the same time twice */
+		waited = first ? fmax(0, gap - own) : waited;
+		first = false;
+	}
+}
+
 /*
- * Of the time before each call, what may be a wait outside CUDA still, ns (free it): up to so many
- * ns around such a wait until the next work (`no-sync` takes these away), and no less than a share
- * of what comes behind it. The more of it is a wait, the less is the host's work.
+ * Of the time before each call, what may be a wait outside CUDA still, ns (free it): what `no-sync`
+ * takes away around such a wait until the next work, and no less than a share of what comes behind
+ * it. The more of it is a wait, the less is the host's work.
  */
 static double *still_waiting(const struct whatif_change *c, const struct replay *r,
                              const uint32_t *last, const struct whatif_waking *waking)
 {
+	const bool all = waking->alike && c->hope != HOPE_MOST;
+	const double own = c->hope == HOPE_LEAST ? 0 : waking->own;
 	const double ns[] = {[HOPE_MIDDLE] = waking->ns[HOPE_MIDDLE],
 	                     [HOPE_LEAST] = waking->ns[HOPE_MOST],
 	                     [HOPE_MOST] = waking->ns[HOPE_LEAST]};
@@ -126,12 +149,17 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		bool work = r->given[i].kind != TF_WORK_NONE,
 		     follows = work && behind && r->call_events[i].before != CALL_LOG_NONE;
 		double woken = fmin(follows ? ns[c->hope] : left, gap);
-		part[i] = behind ? fmax(woken, share[c->hope] * gap) : 0;
+		if (behind)
+			part[i] = fmax(part[i], fmax(woken, share[c->hope] * gap));
 		left -= fmin(woken, left);
 		behind &= !work;
-		if (r->call_events[i].flags & REPLAY_READ) {
-			left = reader_waits(r, part, last, i, ns[c->hope]);
-			behind = true;
+		if (!(r->call_events[i].flags & REPLAY_READ))
+			continue;
+		left = reader_waits(r, part, last, i, all ? INFINITY : ns[c->hope]);
+		behind = true;
+		if (all && whatif_has_reader(r, last, i)) {
+			waits_behind(r, part, i, own);
+			behind = false;
 		}
 	}
 	return part;

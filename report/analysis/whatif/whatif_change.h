@@ -103,26 +103,31 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
 #define LONGEST_GAP 100e3
 
 /*
- * A wait outside CUDA (REPLAY_READ) does not show when it was over: up to so many ns, by hope, of
- * the time around the read until the next work, whichever thread goes on, may be it still (woken up
- * late: XLA wakes a thread of its pool, and that one the program's), or work on what was read. It
- * is not the host's own as well. `last` is of whatif_find_last().
+ * A wait outside CUDA (REPLAY_READ) does not show when it was over: of the time around the read
+ * until the next work, whichever thread goes on, a part may be it still (woken up late: XLA wakes a
+ * thread of its pool, and that one the program's), or work on what was read. It is not the host's
+ * own as well.
  *
  * What waking takes this program tells itself. The thread of the pool does no work of its own
  * before it copies the result; and where the program's thread does none either, it comes as late
  * behind the copy: medians of 186 and 186 us, 212 and 214, 321 and 333 in three programs of JAX on
- * H200s' hosts. So where both sides of the reads are within a factor of two of each other:
- * - in the middle one side's time goes twice, for both;
- * - at most four times: in these programs less was left without the reads than the same calls had
- *   taken behind them, since a thread that was asleep finds its caches cold;
- * - at least 50 us, as there may be as much work of the program's own on either side.
- * Else, and where the program's thread reads itself, it is taken for what JAX took on H100s' hosts,
- * on both sides together: 90 to 390 us; half of the least for a host that wakes threads sooner. But
- * no more than by the side that takes less.
+ * H200s' hosts, and quartiles of 116, 144 and 301 and of 162, 213 and 360 in a fourth. So where the
+ * medians of both sides are within a factor of two of each other:
+ * - at most all of it goes, until the next work: in these programs less was left without the reads
+ *   than the same calls had taken behind them, since a thread that was asleep finds its caches
+ * cold;
+ * - in the middle all goes but for half of what the program's thread takes longer;
+ * - at least 50 us go, as there may be as much work of the program's own on either side.
+ * Else, and where the program's thread reads itself, so many ns go as it took JAX on H100s' hosts,
+ * on both sides together, 90 to 390 us, and half of the least for a host that wakes threads sooner;
+ * but no more than by the side that takes less.
  */
 struct whatif_waking {
-	double ns[3]; /* by enum whatif_hope */
+	bool alike;   /* both sides; then, in the middle and at most: */
+	double own;   /* ns of the program's own behind a read, in the middle */
+	double ns[3]; /* else, and at least: what goes, by enum whatif_hope */
 };
+/* `last` is of whatif_find_last(). */
 struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *last);
 #define READ_STAYS 0.25 /* of that time no less may be left where the host's own work goes */
 

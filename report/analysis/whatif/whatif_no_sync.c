@@ -150,6 +150,30 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 	}
 }
 
+/* The same where both sides are alike: all of it goes but for the program's own, which comes before
+ * the first call of a thread that did not read; at most, all until the next work. */
+static void drop_all_outside(const struct dropping *d, uint32_t read, bool most)
+{
+	const struct replay *r = d->replay;
+	double dropped = 0;
+	bool work = false, first = true;
+
+	for (uint32_t k = read + 1; k < r->count && !work; k++) {
+		struct replay_act *a = &d->acts[k];
+		work = r->given[k].kind != TF_WORK_NONE;
+		if (!work && r->given[k].thread == r->given[read].thread)
+			continue;
+		double goes = most ? a->gap : 0;
+		if (first)
+			goes = fmax(goes, a->gap - d->waking.own);
+		else if (work && r->call_events[k].before != CALL_LOG_NONE)
+			goes = fmax(goes, fmin(a->gap, dropped)); /* the same time twice */
+		a->gap -= goes;
+		dropped += goes;
+		first = false;
+	}
+}
+
 /* Nothing but the reading of a result that goes: a call of its thread that gives no work. */
 static double drop_call(const struct dropping *d, uint32_t i, double left)
 {
@@ -304,11 +328,16 @@ static bool drop_selection(const struct dropping *d, uint32_t read, uint32_t wai
 /* A wait outside CUDA ends for the program when its threads are awake again. */
 static void drop_waking(const struct whatif_change *c, const struct dropping *d, uint32_t read)
 {
-	double outside = d->waking.ns[c->hope];
+	bool reader = whatif_has_reader(d->replay, d->last, read),
+	     all = reader && d->waking.alike && c->hope != HOPE_LEAST;
+	double outside = all ? INFINITY : d->waking.ns[c->hope];
 
-	if (whatif_has_reader(d->replay, d->last, read))
+	if (reader)
 		outside = drop_reader(d, read, outside);
-	drop_outside(d, read, outside);
+	if (all)
+		drop_all_outside(d, read, c->hope == HOPE_MOST);
+	else
+		drop_outside(d, read, outside);
 }
 
 /*

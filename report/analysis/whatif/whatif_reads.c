@@ -94,7 +94,7 @@ static double behind(const struct replay *r, uint32_t read)
 struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *last)
 {
 	struct whatif_waking w = {
-	        {[HOPE_MIDDLE] = 250e3, [HOPE_MOST] = 400e3, [HOPE_LEAST] = 50e3}};
+	        .ns = {[HOPE_MIDDLE] = 250e3, [HOPE_MOST] = 400e3, [HOPE_LEAST] = 50e3}};
 	double *woken = alloc_zeroed(r->count + 1, sizeof(*woken)),
 	       *back = alloc_zeroed(r->count + 1, sizeof(*back));
 	size_t reads = 0, count = 0;
@@ -112,9 +112,10 @@ struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *
 	if (count >= WAKES_KNOWN && 2 * count >= reads) {
 		double one = stats_select(woken, count, 0.5),
 		       other = stats_select(back, count, 0.5), least = fmin(one, other);
-		bool alike = fmax(one, other) <= WAKES_ALIKE * least;
-		w.ns[HOPE_MIDDLE] = alike ? 2 * one : fmin(2 * least, w.ns[HOPE_MIDDLE]);
-		w.ns[HOPE_MOST] = alike ? 4 * one : fmin(4 * least, w.ns[HOPE_MOST]);
+		w.alike = fmax(one, other) <= WAKES_ALIKE * least;
+		w.own = fmax(0, other - one) / 2;
+		w.ns[HOPE_MIDDLE] = fmin(2 * least, w.ns[HOPE_MIDDLE]);
+		w.ns[HOPE_MOST] = fmin(4 * least, w.ns[HOPE_MOST]);
 		w.ns[HOPE_LEAST] = fmin(least, w.ns[HOPE_LEAST]);
 	}
 	free(woken);
