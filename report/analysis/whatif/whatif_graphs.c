@@ -24,6 +24,7 @@ const double whatif_node_gap[] = {[HOPE_MIDDLE] = 150, [HOPE_MOST] = 0, [HOPE_LE
 
 #define LEAST_PIECES 5u    /* of a graph worth making, where it is no whole step */
 #define MOST_PIECES  1024u /* longer runs become several */
+#define LOOKED_UP    10e3  /* ns; what takes longer may load code */
 #define LEAST_SEEN   3u    /* times that work is there: else it is not repeated */
 
 struct graph_cost graph_cost(const struct whatif_change *c, uint32_t pieces)
@@ -49,6 +50,14 @@ static bool is_piece(const struct call_event *a, const struct replay_act *r)
 	return a->kind != TF_WORK_COPY || a->memory != SPY_MEM_PAGEABLE;
 }
 
+/* A function that is loaded already is looked up, as cuBLAS does before each of its launches
+ * (cuKernelGetFunction). */
+static bool looks_up(const struct call_event *a)
+{
+	return a->cls == SPY_CLASS_MODULE && !cuda_role_waits_for_device(a->role) &&
+	       a->end - a->start <= LOOKED_UP;
+}
+
 /* Calls that may stand between pieces: those that can be captured, or need not be made. */
 static bool goes_with(const struct call_event *a, const struct replay_act *r)
 {
@@ -56,7 +65,7 @@ static bool goes_with(const struct call_event *a, const struct replay_act *r)
 	    (a->result && a->cls != SPY_CLASS_QUERY))
 		return false;
 	return a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
-	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT ||
+	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT || looks_up(a) ||
 	       cuda_role_is_ordered(a->role);
 }
 

@@ -96,6 +96,36 @@ static void test_graphs_leave_host_work(void **state)
 	play_ends(&p, &m);
 }
 
+/* 1 ms of the program's own, then 20 launches, before each of which Python takes 30 us and a
+ * function is looked up, as cuBLAS does. That is what issuing the launches costs: with graphs it
+ * goes, with the program's own work it stays. */
+static void test_functions_that_are_looked_up(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	uint16_t look_up =
+	        made_call(&p.made, "cuKernelGetFunction", SPY_CLASS_MODULE, SPY_LEVEL_DRIVER);
+	for (int i = 0; i < 100; i++) {
+		p.host += 1000;
+		for (int k = 0; k < 20; k++) {
+			p.host += 30;
+			struct tf_record r = play_call(&p, look_up, 0.5);
+			play_returns(&p, &r);
+			play_launch(&p, 5, 2);
+		}
+	}
+	play_timed(&p, 2);
+	play_sync(&p);
+	struct whatif_result graphs = play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1),
+	                     host = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+	assert_int_equal(graphs.form, WHATIF_RUNS);
+	assert_near(graphs.predicted, 100 * (1000 + 30 + 0.5 + 2.5) * 1e3, 0.02);
+	assert_near(host.predicted, 100 * (0.05 * 1000 + 20 * 35.5) * 1e3, 0.05);
+	play_ends(&p, &m);
+}
+
 /* The model has a step for each so many calls; their rows stand in the recording's place. */
 static void set_steps(struct model *m, size_t calls)
 {
@@ -607,6 +637,7 @@ int main(void)
 	        cmocka_unit_test(test_graphs),
 	        cmocka_unit_test(test_issuing_few_calls_stays),
 	        cmocka_unit_test(test_graphs_leave_host_work),
+	        cmocka_unit_test(test_functions_that_are_looked_up),
 	        cmocka_unit_test(test_whole_steps),
 	        cmocka_unit_test(test_a_loader_stays),
 	        cmocka_unit_test(test_what_another_thread_copies_was_made_before),
