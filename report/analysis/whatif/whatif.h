@@ -43,7 +43,7 @@ struct call_event;
  * the runtime's cudaGraphExecKernelNodeSetParams() asks the driver for the kernel's function. */
 bool whatif_asks_for_change(const struct call_log *h, const struct call_event *e);
 
-#define WHATIF_ASSUMPTIONS 7
+#define WHATIF_ASSUMPTIONS 8
 
 enum whatif_form {
 	WHATIF_RUNS,  /* runs of calls with little time between them become graphs */

@@ -65,6 +65,7 @@ struct whatif_outcome {
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
 	bool assumed_bandwidth, managed, selected, pageable;
+	bool fuses; /* a step in one function is compiled as a whole (XLA) */
 	unsigned staged;
 };
 

@@ -8,6 +8,7 @@
 #include "report/base/alloc.h"
 #include "report/base/progress.h"
 #include "report/base/stats.h"
+#include "report/model/framework.h"
 #include "report/model/model.h"
 #include "report/analysis/whatif/whatif_change.h"
 #include "report/analysis/whatif/whatif_steps.h"
@@ -273,6 +274,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->repeated = c->steps ? (double)c->steps->repeated : 0;
 	to->changed = c->changed;
 	to->graph_launch = c->graph_launch;
+	to->fuses = framework_of(m) == FRAMEWORK_JAX;
 	to->hands = c->hands;
 	to->others = c->others;
 	to->capped = c->capped;
