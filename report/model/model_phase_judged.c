@@ -43,7 +43,7 @@ bool phase_loop_prepares(const struct model_phase *first, const struct model_pha
 static bool all_tune(const struct model_phases *of)
 {
 	for (size_t i = 0; i < of->count; i++)
-		if (of->rows[i].kind == PHASE_LOOP && of->rows[i].found && !of->rows[i].tunes)
+		if (of->rows[i].kind == PHASE_LOOP && !of->rows[i].tunes)
 			return false;
 	return true;
 }
@@ -108,7 +108,7 @@ static bool loops_hold(const struct model_phases *of, size_t main)
 
 	for (size_t i = 0; i < of->count; i++) {
 		const struct model_phase *p = &of->rows[i];
-		if (p->kind != PHASE_LOOP || p->end <= start)
+		if (p->kind != PHASE_LOOP || p->end <= start || (p->tunes && !judged->tunes))
 			continue;
 		time += p->time / (double)p->part_count;
 		end = fmax(end, p->end);

@@ -376,6 +376,8 @@ void model_finish_phases(struct model *m)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
 	add_between(m);
+	if (work <= 0) /* nothing else */
+		work = tuned, tuned = 0;
 	if (work >= WORK_LEAST * (all - tuned))
 		to->main = phase_loops_judged(m, range);
 	for (size_t i = 0; to->main != PHASE_NONE && i < to->count; i++) {

@@ -437,6 +437,47 @@ static void test_a_loop_that_tries_kernels(void **state)
 	}
 }
 
+/* Where nothing else repeats it is judged, whatever else is launched; ranges of the program's own
+ * come before it, however little they launch. */
+static void test_tuning_and_little_else(void **state)
+{
+	static const double at[] = {50, 750};
+
+	for (int ranges = 0; ranges < 2; ranges++) {
+		struct run r;
+		start(&r, 1);
+		slices(&r, 0, 0, 100, TF_HOST_LAUNCH, 0.5);
+		loop(&r, 0, 1, "stream_executor::gpu::DelayKernel()", at, 1);
+		r.m.totals.launches += 200;
+		r.m.step_rows = alloc_zeroed(1000, sizeof(*r.m.step_rows));
+		if (ranges) {
+			r.m.ranges = alloc_zeroed(1, sizeof(*r.m.ranges));
+			r.m.range_count = 1;
+			r.m.ranges[0] = (struct model_range){.name = alloc_string("step"),
+			                                     .parent = RANGE_NONE,
+			                                     .rows = 200,
+			                                     .total = 200 * MS,
+			                                     .stride = 1,
+			                                     .q = {1 * MS, 1 * MS, 1 * MS},
+			                                     .mean = 1 * MS,
+			                                     .count = 200,
+			                                     .counted = 200,
+			                                     .work = {.launches = 200}};
+			for (int i = 0; i < 200; i++)
+				r.m.step_rows[r.m.step_row_count++] =
+				        (struct model_step){.tid = 1,
+				                            .start = (760 + i) * MS,
+				                            .duration = 0.9 * MS,
+				                            .counted = true};
+		}
+		add_up(&r);
+		finish(&r);
+		assert_true(r.m.phases.main != PHASE_NONE);
+		assert_int_equal(r.m.phases.rows[r.m.phases.main].found, !ranges);
+		end(&r);
+	}
+}
+
 /* Loops that hold little of the work do not stand for the run. */
 static void test_loops_of_little_work(void **state)
 {
@@ -692,6 +733,7 @@ int main(void)
 	        cmocka_unit_test(test_a_loop_that_runs_ahead),
 	        cmocka_unit_test(test_a_loop_that_prepares),
 	        cmocka_unit_test(test_a_loop_that_tries_kernels),
+	        cmocka_unit_test(test_tuning_and_little_else),
 	        cmocka_unit_test(test_loops_of_little_work),
 	        cmocka_unit_test(test_a_loop_that_pauses),
 	        cmocka_unit_test(test_work_of_other_threads_in_steps),
