@@ -38,13 +38,23 @@ static double usual_nodes(const struct model *m)
 	return fmax(1, (double)nodes);
 }
 
-/* Pieces of work. A graph's launch is as many as it usually has nodes. */
+/* The mean. */
+static double mean_nodes(const struct model *m)
+{
+	const struct model_in_graphs *in = &m->in_graphs;
+	double nodes = (double)in->kernels + (double)in->copies + (double)in->sets;
+
+	return in->launches ? nodes / (double)in->launches : 1;
+}
+
+/* Pieces of work. A graph's launch is as many as it has nodes: which graphs a loop launches is not
+ * known, so the run's median or mean, whichever is more. */
 static double work_of(const struct model *m)
 {
 	double graphs = (double)m->totals.graph_launches;
 
 	return (double)m->totals.launches + (double)m->totals.copies +
-	       (graphs > 0 ? graphs * usual_nodes(m) : 0);
+	       (graphs > 0 ? graphs * fmax(usual_nodes(m), mean_nodes(m)) : 0);
 }
 
 /* Share of the pieces of work whose time on the GPU is not known. */

@@ -507,6 +507,14 @@ static void test_abstains(void **state)
 	r.m.graphs = graphs;
 	r.m.graph_count = 3;
 	is(&r, "launch-bound", "high", "");
+	/* The loop may launch the larger one alone. */
+	launch_bound(&r);
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.graph_launches = 20;
+	r.m.graphs = graphs;
+	r.m.graph_count = 3;
+	r.m.in_graphs = (struct model_in_graphs){.launches = 49, .kernels = 20087};
+	is(&r, "launch-bound", "high", "");
 	launch_bound(&r);
 	r.m.lost_share = 0.3;
 	is(&r, "inconclusive", "low", "30.0 % of the records are lost");
