@@ -105,23 +105,26 @@ static double reader_waits(const struct replay *r, double *part, const uint32_t 
 	return left;
 }
 
-/* Behind a read whose sides are alike, until the next work: all but the program's own, ns, before
- * the first call of another thread than the reader; with nothing of its own, all. */
-static void waits_behind(const struct replay *r, double *part, uint32_t read, double own)
+/* Behind a read whose sides are alike, until the next work: as drop_all_outside() takes it away
+ * (whatif_no_sync.c), and no less than a share. */
+static void waits_behind(const struct replay *r, double *part, uint32_t read,
+                         const struct whatif_waking *waking, bool most, double share)
 {
-	double waited = 0;
+	double left = waking->each, waited = 0;
 	bool work = false, first = true;
 
 	for (uint32_t i = read + 1; i < r->count && !work; i++) {
-		double gap = r->call_events[i].gap;
+		double gap = r->call_events[i].gap, waits = most ? fmin(gap, left) : 0;
 		work = r->given[i].kind != TF_WORK_NONE;
 		if (!work && r->given[i].thread == r->given[read].thread)
 			continue;
-		if (first || own <= 0)
-			part[i] = fmax(part[i], gap - own);
+		if (first && !most)
+			waits = fmax(0, fmin(gap, left) - waking->own);
 		else if (work && r->call_events[i].before != CALL_LOG_NONE)
-			part[i] = fmax(part[i], fmin(gap, waited)); /* the same time twice */
-		waited = first ? fmax(0, gap - own) : waited;
+			waits = fmax(waits, fmin(gap, waited)); /* the same time twice */
+		part[i] = fmax(part[i], fmax(waits, share * gap));
+		left -= fmin(waits, left);
+		waited += waits;
 		first = false;
 	}
 }
@@ -134,8 +137,7 @@ static void waits_behind(const struct replay *r, double *part, uint32_t read, do
 static double *still_waiting(const struct whatif_change *c, const struct replay *r,
                              const uint32_t *last, const struct whatif_waking *waking)
 {
-	const bool all = waking->alike && c->hope != HOPE_MOST;
-	const double own = c->hope == HOPE_LEAST ? 0 : waking->own;
+	const bool alike = waking->alike && c->hope != HOPE_MOST;
 	const double ns[] = {[HOPE_MIDDLE] = waking->ns[HOPE_MIDDLE],
 	                     [HOPE_LEAST] = waking->ns[HOPE_MOST],
 	                     [HOPE_MOST] = waking->ns[HOPE_LEAST]};
@@ -155,12 +157,11 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		behind &= !work;
 		if (!(r->call_events[i].flags & REPLAY_READ))
 			continue;
-		left = reader_waits(r, part, last, i, all ? INFINITY : ns[c->hope]);
-		behind = true;
-		if (all && whatif_has_reader(r, last, i)) {
-			waits_behind(r, part, i, own);
-			behind = false;
-		}
+		bool all = alike && whatif_has_reader(r, last, i);
+		left = reader_waits(r, part, last, i, all ? waking->each : ns[c->hope]);
+		behind = !all;
+		if (all)
+			waits_behind(r, part, i, waking, c->hope == HOPE_LEAST, share[c->hope]);
 	}
 	return part;
 }

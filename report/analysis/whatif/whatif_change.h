@@ -99,6 +99,10 @@ void change_no_alloc(struct whatif_change *c, const struct replay *r,
 void change_overlap(struct whatif_change *c, const struct replay *r,
                     struct replay_act *call_events);
 
+/* Whether a function that is loaded already is looked up, as cuBLAS does before each of its
+ * launches (cuKernelGetFunction): such a call is a part of issuing what comes behind it. */
+bool whatif_looks_up(const struct call_event *a);
+
 /* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
  * it, but work of its own. */
 #define LONGEST_GAP 100e3
@@ -113,7 +117,7 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  * before it copies the result; and where the program's thread does none either, it comes as late
  * behind the copy: medians of 186 and 186 us, 212 and 214, 321 and 333 in three programs of JAX on
  * H200s' hosts, and quartiles of 116, 144 and 301 and of 162, 213 and 360 in a fourth. So where the
- * medians of both sides are within a factor of two of each other:
+ * medians of both sides are within a factor of two of each other, on each side up to `each`:
  * - at most all of it goes, until the next work: in these programs less was left without the reads
  *   than the same calls had taken behind them, since a thread that was asleep finds its caches
  * cold;
@@ -125,6 +129,7 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
  */
 struct whatif_waking {
 	bool alike;   /* both sides; then, in the middle and at most: */
+	double each;  /* ns of one side of a read: more is work of the program's own */
 	double own;   /* ns of the program's own behind a read, in the middle */
 	double ns[3]; /* else, and at least: what goes, by enum whatif_hope */
 };

@@ -50,9 +50,7 @@ static bool is_piece(const struct call_event *a, const struct replay_act *r)
 	return a->kind != TF_WORK_COPY || a->memory != SPY_MEM_PAGEABLE;
 }
 
-/* A function that is loaded already is looked up, as cuBLAS does before each of its launches
- * (cuKernelGetFunction). */
-static bool looks_up(const struct call_event *a)
+bool whatif_looks_up(const struct call_event *a)
 {
 	return a->cls == SPY_CLASS_MODULE && !cuda_role_waits_for_device(a->role) &&
 	       a->end - a->start <= LOOKED_UP;
@@ -65,7 +63,7 @@ static bool goes_with(const struct call_event *a, const struct replay_act *r)
 	    (a->result && a->cls != SPY_CLASS_QUERY))
 		return false;
 	return a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
-	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT || looks_up(a) ||
+	       a->cls == SPY_CLASS_OTHER || a->cls == SPY_CLASS_CONTEXT || whatif_looks_up(a) ||
 	       cuda_role_is_ordered(a->role);
 }
 

@@ -155,7 +155,7 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 static void drop_all_outside(const struct dropping *d, uint32_t read, bool most)
 {
 	const struct replay *r = d->replay;
-	double dropped = 0;
+	double left = d->waking.each, dropped = 0;
 	bool work = false, first = true;
 
 	for (uint32_t k = read + 1; k < r->count && !work; k++) {
@@ -163,12 +163,13 @@ static void drop_all_outside(const struct dropping *d, uint32_t read, bool most)
 		work = r->given[k].kind != TF_WORK_NONE;
 		if (!work && r->given[k].thread == r->given[read].thread)
 			continue;
-		double goes = most ? a->gap : 0;
-		if (first)
-			goes = fmax(goes, a->gap - d->waking.own);
+		double goes = most ? fmin(a->gap, left) : 0;
+		if (first && !most)
+			goes = fmax(0, fmin(a->gap, left) - d->waking.own);
 		else if (work && r->call_events[k].before != CALL_LOG_NONE)
 			goes = fmax(goes, fmin(a->gap, dropped)); /* the same time twice */
 		a->gap -= goes;
+		left -= fmin(goes, left);
 		dropped += goes;
 		first = false;
 	}
@@ -330,7 +331,7 @@ static void drop_waking(const struct whatif_change *c, const struct dropping *d,
 {
 	bool reader = whatif_has_reader(d->replay, d->last, read),
 	     all = reader && d->waking.alike && c->hope != HOPE_LEAST;
-	double outside = all ? INFINITY : d->waking.ns[c->hope];
+	double outside = all ? d->waking.each : d->waking.ns[c->hope];
 
 	if (reader)
 		outside = drop_reader(d, read, outside);

@@ -8,10 +8,11 @@
 #include "report/base/stats.h"
 #include "report/analysis/whatif/whatif_change.h"
 
-#define WAKES_KNOWN 8u    /* reads, and half of all: with fewer nothing is known */
-#define WAKES_LEAST 10e3  /* ns; in less no thread wakes up: it was awake */
-#define WAKES_MOST  400e3 /* in more the program did other work before it asked for the result */
-#define WAKES_ALIKE 2.0   /* times as long on one side of the read: work of the program's own */
+#define WAKES_KNOWN   8u    /* reads, and half of all: with fewer nothing is known */
+#define WAKES_LEAST   10e3  /* ns; in less no thread wakes up: it was awake */
+#define WAKES_MOST    400e3 /* in more the program did other work before it asked for the result */
+#define WAKES_SCATTER 6.0   /* times the median may one read take: 4 did 5 % in a program of JAX */
+#define WAKES_ALIKE   2.0   /* times as long on one side of the read: work of the program's own */
 
 uint32_t *whatif_find_last(const struct replay *r)
 {
@@ -81,8 +82,10 @@ static double behind(const struct replay *r, uint32_t read)
 
 	for (uint32_t i = read + 1; i < r->count && i - read <= REPLAY_LOOK_AHEAD; i++) {
 		uint32_t before = r->call_events[i].before;
-		if (r->given[i].thread == reader)
+		if (r->given[i].thread == reader && r->given[i].kind == TF_WORK_NONE)
 			continue;
+		if (r->given[i].thread == reader)
+			break;
 		if (before != CALL_LOG_NONE && r->given[before].thread == reader)
 			return r->call_events[i].gap;
 		if (r->given[i].kind != TF_WORK_NONE)
@@ -100,7 +103,8 @@ struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *
 	size_t reads = 0, count = 0;
 
 	for (uint32_t i = 0; i < r->count; i++) {
-		if (!(r->call_events[i].flags & REPLAY_READ) || !whatif_has_reader(r, last, i))
+		if (!(r->call_events[i].flags & REPLAY_READ) || !whatif_has_reader(r, last, i) ||
+		    r->given[i].bytes > WHATIF_SMALL_COPY)
 			continue;
 		double one = ahead_of(r, last, i), other = behind(r, i);
 		reads++;
@@ -114,6 +118,7 @@ struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *
 		       other = stats_select(back, count, 0.5), least = fmin(one, other);
 		w.alike = fmax(one, other) <= WAKES_ALIKE * least;
 		w.own = fmax(0, other - one) / 2;
+		w.each = WAKES_SCATTER * least;
 		w.ns[HOPE_MIDDLE] = fmin(2 * least, w.ns[HOPE_MIDDLE]);
 		w.ns[HOPE_MOST] = fmin(4 * least, w.ns[HOPE_MOST]);
 		w.ns[HOPE_LEAST] = fmin(least, w.ns[HOPE_LEAST]);

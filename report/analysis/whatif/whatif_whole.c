@@ -104,7 +104,7 @@ static bool is_captured(const struct call_event *a, const struct replay_act *r)
 {
 	return r->wait == REPLAY_NO_WAIT && a->kind == TF_WORK_NONE &&
 	       (a->cls == SPY_CLASS_EVENT || a->cls == SPY_CLASS_QUERY ||
-	        a->cls == SPY_CLASS_CONTEXT || cuda_role_is_ordered(a->role));
+	        a->cls == SPY_CLASS_CONTEXT || whatif_looks_up(a) || cuda_role_is_ordered(a->role));
 }
 
 /* It waits for no work of its own step, and is done when its call returns. */

@@ -311,9 +311,87 @@ static void test_reads_in_turn(void **state)
 	assert_near(sends.predicted, 200 * 310e3, 0.1); /* what comes behind the upload stays */
 }
 
+/* Reads as XLA makes them, which wake two threads up in 150 and 200 us, and work of the program's
+ * own, us: before each so many-th read or behind it, between two reads, behind a call that gives no
+ * work, behind a read that the program's thread makes itself, and behind each third where 8 MiB are
+ * read. */
+struct reading {
+	int each;
+	double before, behind, between, call, self, large;
+};
+
+static void play_reading(struct play *p, const struct reading *c, int steps)
+{
+	play_start(p);
+	struct play_xla xla = play_xla(p);
+	for (int i = 0; i < steps; i++) {
+		bool odd = c->each && i % c->each == 0, large = c->large > 0 && i % 3 == 0;
+		p->who = 0;
+		play_launch(p, 5, 50);
+		p->host += 150 + (odd ? c->before : 0);
+		play_read(p, &xla, large ? 8u << 20 : 4, large ? 100 : 2);
+		p->host = p->tail + 210 + (odd ? c->behind : 0) + (large ? c->large : 0);
+		if (c->between > 0) {
+			p->host += 150 + c->between;
+			play_read(p, &xla, 4, 2);
+			p->host = p->tail + 210;
+		}
+		p->who = 0;
+		if (c->call > 0) {
+			struct tf_record r = play_call(p, xla.current, 2);
+			play_returns(p, &r);
+			p->host += c->call;
+		}
+		if (c->self > 0) {
+			play_launch(p, 5, 50);
+			play_transfer(p, SPY_DIR_DTOH, SPY_MEM_PINNED, 4, 5, 2);
+			struct tf_record r = play_call(p, xla.told, 4);
+			play_returns(p, &r);
+			p->host = p->tail + 10 + c->self;
+		}
+	}
+	p->who = 0;
+	play_timed(p, 50);
+	play_timed_copy(p, SPY_DIR_DTOH, 4, 2);
+	play_timed_copy(p, SPY_DIR_DTOH, 8u << 20, 100);
+	play_sync(p);
+}
+
+/* What is far longer than waking up is work of the program's own: without waits it stays, and it is
+ * what goes with less of that work. */
+static void test_what_is_no_waking(void **state)
+{
+	static const struct reading cases[] = {{.each = 5, .behind = 20000},
+	                                       {.each = 3, .behind = 20000},
+	                                       {.each = 5, .before = 20000},
+	                                       {.between = 5000},
+	                                       {.call = 5000},
+	                                       {.self = 5000},
+	                                       {.large = 10000}};
+	const int steps = 200;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct reading *c = &cases[i];
+		struct play p;
+		struct model m = {0};
+		play_reading(&p, c, steps);
+		struct whatif_result waits = play_ask(&p, &m, WHATIF_NO_SYNC, NULL, 1),
+		                     host = play_ask(&p, &m, WHATIF_HOST, NULL, 1);
+		double own = 1e3 * steps *
+		             ((c->each ? (c->before + c->behind) / c->each : 0) + c->between +
+		              c->call + c->self + c->large / 3);
+		assert_true(waits.least > 0.6 * own && waits.predicted > 0.75 * own);
+		assert_true(host.saved > 0.75 * own);
+		/* Together they save no more than all of it. */
+		assert_true(waits.saved + host.saved <= 1.02 * waits.window);
+		play_ends(&p, &m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_what_is_no_waking),
 	        cmocka_unit_test(test_a_program_that_reads_itself),
 	        cmocka_unit_test(test_nothing_is_promised_twice),
 	        cmocka_unit_test(test_the_cost_of_many_calls),
