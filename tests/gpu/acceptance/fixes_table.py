@@ -1565,6 +1565,119 @@ SPURRIERS = [
     Case("numba_mine_trucks", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
 ]
 
+BOOKBINDERS = [
+    # Nothing is wrong: some 150 launches a step (Sinkhorn's four rounds over 6144 tables of 96 by 96, 226 MB, forward and backward,
+    # five products, fused Adam), most of them passes over 226 MB of 0.06 to 0.17 ms, of some 11 to 16 ms together, launched in
+    # some 1.5 to 3 ms. 12 bytes are read every 20 steps.
+    Case("orchestra_seats", "torch", useless="graphs", otherwise="gpu-bound", near=0.02),
+    # Some 1800 kernels of two to three microseconds a step (24 hours of 30 or so forward and 45 backward over 33 KB; Adam), which
+    # take the host some 9 to 18 ms, and 3.5 to 4.5 ms on the GPU; 1.6 MB are copied on the device before them. 12 bytes are read
+    # every 40 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("canal_locks", "torch", Fix("launch-bound", "graphs"), useless="no-alloc", near=0.02),
+    # Five arrays of 151 MB and three of 50 MB a step from the driver, and as many frees, which wait, of some 3 to 6 ms together;
+    # some 18 kernels of 0.9 to 1.3 ms together, launched in 0.2 ms. 384 bytes are read every 25 steps. fix leaves kernels and
+    # reads. What gives its memory back to the driver cannot be captured.
+    Case("banknote_sheets", "torch", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # Python takes some 6.5 to 10 ms for 256 pharmacies a step (5100 lines: words cut, two crc32 and two logarithms each); then four
+    # copies of 150 KB together from pageable memory and one call of a jitted function, of 1 ms or less on the GPU (forward,
+    # backward, AdamW of 0.6 million weights). Four bytes are read every 25 steps. fix leaves the copies and the call.
+    Case("jax_pharmacy_orders", "jax optax", Fix("host-bound", "host=0"), useless="no-sync", near=0.05),
+    # 24 times a step, a kernel of 40 to 60 us (it reads and writes 67 MB each) and a read of four bytes, for which the host waits;
+    # the GPU rests some 30 to 50 us until it has work again: some 2 to 2.5 ms in all, with 26 launches of 0.2 to 0.3 ms. Four bytes
+    # are read every 20 steps in all variants. fix launches the same kernels and reads none of the 24.
+    Case("cupy_sand_slopes", "cupy", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.01),
+    # One copy of 33.6 MB a step from pageable memory, which waits, of some 3.4 to 5.5 ms; then four kernels of 0.7 to 1.1 ms
+    # together (a matched filter of 64 samples and a mean of 17 at 16.8 million places), launched in 0.05 ms. 512 bytes are read
+    # every 25 steps. fix copies the same bytes from pinned memory; fix2 from pageable memory on another stream, beside the kernels.
+    Case("numba_bat_calls", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Nothing is wrong: some 400 to 500 launches a step (forward, backward, fused AdamW of six layers of a ViT-B on 128 sheets of
+    # 320 by 224, 281 places each, some 10 TFLOP in bfloat16), of some 22 to 32 ms together, launched in some 4 to 8 ms; NumPy
+    # draws 384 numbers in 0.1 ms, and 2 KB are copied from pageable memory, which PyTorch does not wait for. Four bytes are read
+    # every 20 steps.
+    Case("herbarium_sheets", "torch timm", useless="host=0", otherwise="gpu-bound", near=0.05),
+    # Some 900 kernels of two to three microseconds a step (32 strokes, forward and backward, over 20 to 61 KB; Adam), which take
+    # the host some 5 to 8 ms, and some 2 to 2.7 ms on the GPU; 0.45 MB are copied on the device before them. Eight bytes are read
+    # every 25 steps, else nothing waits. fix launches the same kernels as a graph.
+    Case("steno_strokes", "torch", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # Python takes some 10 to 16 ms for 128 signs a step (5000 curves of four chords, lists made tensors); then two copies of 173
+    # KB together from pageable memory, and some 80 launches of 0.8 ms or so, of 0.4 ms on the GPU (forward, backward, AdamW). Four
+    # bytes are read every 25 steps. fix leaves copies and launches; fix2 the host's work and the copies.
+    Case("sign_lettering", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.03),
+    # 24 calls of a jitted function a step, each of a few kernels of 0.1 to 0.2 ms together (some ten arrays of 17 MB are read or
+    # written), and four bytes read behind each, for which the host waits; the GPU rests some 60 to 90 us until the next call. Every
+    # 20 steps three arrays of 17 MB are copied on the device, and four bytes are read, in all variants. fix makes the same calls
+    # and reads none of the 24.
+    Case("jax_avalanche_slopes", "jax", Fix("sync-bound", "no-sync"), useless="no-alloc", near=0.02),
+    # Seven arrays of 96 to 101 MB and three of 1 to 25 MB a step from the driver, and as many frees, which wait, of some 2.5 to 5
+    # ms together; some 25 kernels of 0.9 to 1.5 ms together, launched in 0.4 ms. 40 bytes are read every 25 steps. fix leaves
+    # kernels and reads. What gives its memory back to the driver cannot be captured.
+    Case("cupy_turbine_blades", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # One copy of 33.6 MB a step from pageable memory, which waits, of some 3.5 to 5.5 ms, then three kernels of 1.5 to 2.2 ms
+    # together (2.1 billion counts of bits), launched in 0.1 ms; 0.5 MB are taken from the driver each step, and given back every
+    # eleven steps. 32 bytes are read every 25 steps. fix copies the same bytes from pinned memory; fix2 from pageable memory on
+    # another stream, behind the kernels.
+    Case("numba_lottery_tickets", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Python takes some 5 to 8 ms for 48 patterns a step (1152 rows: a regular expression, some ten words each); then a copy of
+    # 184 KB from pageable memory, which waits for little, and some 120 launches of 1.3 to 2 ms, of some 0.6 to 1 ms on the GPU
+    # (forward, backward, clipping, AdamW of six layers). Four bytes are read every 25 steps. fix leaves copy and launches; fix2
+    # the host's work and the copy.
+    Case("knitting_charts", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned",
+         near=0.05),
+    # 21 reads of eight bytes a step, for which the host waits, each behind some 11 kernels of 0.13 to 0.16 ms together (six passes
+    # over 44 MB of stock), launched in 0.07 to 0.1 ms, and some 40 us until the GPU has work again: some 4 ms in all. fix launches
+    # the same kernels and reads none of the 21; fix2 replays a graph for each day and reads as the base does.
+    Case("blood_stocks", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Nothing is wrong: some 250 to 300 launches a step (forward, backward, fused Adam of two layers with attention over 983040
+    # edges, arrays of 503 MB), of some 17 to 30 ms together, launched in some 3 to 6 ms; four bytes are read in each step, and
+    # 0.1 ms pass or less until the next kernel. Scattered sums are added in any order.
+    Case("pyg_tram_power", "torch torch_geometric", useless="no-sync", otherwise="gpu-bound", near=0.05),
+    # Seven arrays of 67 MB and a few small ones a step from the driver, and as many frees, which wait, of some 2 to 3.5 ms
+    # together; some 25 kernels of some 0.9 to 1.3 ms together (a picture laid out by angles, passes over 67 MB), launched in 0.4
+    # ms. 40 bytes are read every 25 steps. fix leaves kernels and reads. What takes its memory from the driver cannot be captured.
+    Case("cupy_comet_tails", "cupy", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+    # One copy of 33.6 MB a step from pageable memory, which waits, of some 3.5 to 5.5 ms, then five kernels of some 1.2 to 2.2 ms
+    # together (sums of 49 of 16.8 million points, twice), launched in 0.1 ms. 256 bytes are read every 25 steps. fix copies the
+    # same bytes from pinned memory, in 0.7 ms; fix2 from pageable memory on another stream, behind the launches.
+    Case("numba_parcel_picks", "numba", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-sync",
+         near=0.01),
+    # 180 calls of small jitted functions a step (nine a round, of some 12 kernels of two to three microseconds), which take the
+    # host some 2.2 to 3.6 ms; the GPU works for 0.6 ms or so of these. Eight bytes are read every 50 steps, else nothing waits.
+    # fix makes one call, of half as many kernels or more, since XLA fuses some. Scattered sums are added in any order.
+    Case("jax_coral_spawning", "jax", Fix("launch-bound", "graphs"), useless="no-sync", near=0.02),
+    # One copy of 36 MB a step from pageable memory, which waits, of some 3.6 to 6 ms, then some 30 kernels of 1 to 1.6 ms together
+    # (a photo of 144 MB as floats, a grid sample and a mean of 81 pixels at 7.7 million places), launched in 0.2 to 0.3 ms. Four
+    # bytes are read every 20 steps. fix copies the same bytes from pinned memory, in 0.7 ms; fix2 from pageable memory on another
+    # stream, beside the kernels.
+    Case("drone_mosaic", "torch", Fix("copy-bound", "pinned"), Fix("copy-bound", "overlap", "fix2"), useless="no-alloc", near=0.02),
+    # 32 reads of four bytes a step, for which the host waits, behind eight kernels of 0.13 to 0.17 ms and three of 0.05 to 0.07 ms
+    # in turns (1025 by 6144 floats, 25 MB, and products with 64 notes); the GPU rests some 30 to 45 us at each: some 4.5 ms in
+    # all, 3.2 to 3.6 ms of kernels, launched in 1.2 to 1.6 ms. fix reads none of the 32; fix2 replays two graphs a round, and
+    # reads as the base does.
+    Case("choir_parts", "torch", Fix("sync-bound", "no-sync"), Fix("launch-bound", "graphs", "fix2"), useless="no-alloc",
+         near=0.01),
+    # Python takes some 6 to 10 ms for 256 lots a step (a regular expression, 9000 parts, crc32 of most of them, lists made
+    # tensors); then three copies of 73 KB together from pageable memory, which PyTorch does not wait for, and some 60 launches of
+    # 0.8 ms or so, of 0.3 to 0.4 ms on the GPU (forward, backward, clipping, AdamW). Four bytes are read every 25 steps. fix
+    # leaves copies and launches; fix2 the host's work and the copies.
+    Case("stamp_lots", "torch", Fix("host-bound", "host=0"), Fix("launch-bound", "graphs", "fix2"), useless="pinned", near=0.05),
+    # Nothing is wrong: one call of a jitted function a step, of some 80 kernels (for each of eight speeds two products of 26 GFLOP,
+    # of 196608 rows with 128 by 512, and passes over their 403 MB), of some 4 to 11 ms together, launched in 0.5 ms at most; four
+    # bytes are read every 20 steps.
+    Case("jax_boat_hulls", "jax", useless="no-sync", otherwise="gpu-bound", near=0.02),
+    # Some 365 kernels of two to three microseconds a step (40 ticks of nine, over 256 bytes and 98 KB), which take the host some
+    # 3.5 to 6 ms; 2 KB are read every 50 steps, else nothing waits. fix launches the same kernels of the ticks as a graph, of some
+    # 0.7 to 1 ms.
+    Case("cupy_sugar_pans", "cupy", Fix("launch-bound", "graphs"), useless="pinned", near=0.01),
+    # Seven arrays of 67 MB a step from the driver, and as many frees (Numba does eleven or so at a time), which wait, of some 1.4
+    # to 3 ms together; seven kernels of some 0.35 to 0.5 ms together (passes over 134 to 268 MB), launched in 0.1 ms. 786 KB are
+    # read every 25 steps. fix leaves kernels and reads. What takes its memory from the driver cannot be captured.
+    Case("numba_peat_bogs", "numba", Fix("alloc-bound", "no-alloc"), useless="pinned", near=0.01),
+]
+
 HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": UNSEEN, "strangers": STRANGERS, "guests": GUESTS,
           "visitors": VISITORS, "callers": CALLERS, "newcomers": NEWCOMERS, "travellers": TRAVELLERS,
           "wanderers": WANDERERS, "lodgers": LODGERS, "boarders": BOARDERS,
@@ -1575,7 +1688,8 @@ HALVES = {"first": FIRST, "held": HELD, "fresh": FRESH, "last": LAST, "unseen": 
           "thatchers": THATCHERS, "chandlers": CHANDLERS,
           "wheelwrights": WHEELWRIGHTS, "fletchers": FLETCHERS, "saddlers": SADDLERS, "glovers": GLOVERS,
           "tanners": TANNERS, "turners": TURNERS, "masons": MASONS, "smiths": SMITHS, "braziers": BRAZIERS, "cutlers": CUTLERS, "hatters": HATTERS,
-          "farriers": FARRIERS, "lorimers": LORIMERS, "spurriers": SPURRIERS}
+          "farriers": FARRIERS, "lorimers": LORIMERS, "spurriers": SPURRIERS,
+          "bookbinders": BOOKBINDERS}
 # Of all sets: those that part `stable` runs many times.
 STABLE = ("gcn_item", "prefetch_needless_wait", "cnn_cuda_batches", "diffusion_host_noise", "empty_cache_steps")
 # On the simulated CUDA: programs of the tests (tests/gpu/fake_torch).
