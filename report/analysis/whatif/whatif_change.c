@@ -105,27 +105,12 @@ static double reader_waits(const struct replay *r, double *part, const uint32_t 
 	return left;
 }
 
-/* Behind a read whose sides are alike, until the next work: as drop_all_outside() takes it away
- * (whatif_no_sync.c), and no less than a share. */
-static void waits_behind(const struct replay *r, double *part, uint32_t read,
-                         const struct whatif_waking *waking, bool most, double share)
+/* The same behind it, where both sides are alike, and no less than a share. */
+static void waits_behind(const struct replay *r, double *part, struct whatif_woken w, double share)
 {
-	double left = waking->each, waited = 0;
-	bool work = false, first = true;
-
-	for (uint32_t i = read + 1; i < r->count && !work; i++) {
-		double gap = r->call_events[i].gap, waits = most ? fmin(gap, left) : 0;
-		work = r->given[i].kind != TF_WORK_NONE;
-		if (!work && r->given[i].thread == r->given[read].thread)
-			continue;
-		if (first && !most)
-			waits = fmax(0, fmin(gap, left) - waking->own);
-		else if (work && r->call_events[i].before != CALL_LOG_NONE)
-			waits = fmax(waits, fmin(gap, waited)); /* the same time twice */
-		part[i] = fmax(part[i], fmax(waits, share * gap));
-		left -= fmin(waits, left);
-		waited += waits;
-		first = false;
+	while (whatif_woken_next(&w)) {
+		double gap = r->call_events[w.at].gap, waits = whatif_woken_goes(&w, gap);
+		part[w.at] = fmax(part[w.at], fmax(waits, share * gap));
 	}
 }
 
@@ -161,7 +146,8 @@ static double *still_waiting(const struct whatif_change *c, const struct replay 
 		left = reader_waits(r, part, last, i, all ? waking->each : ns[c->hope]);
 		behind = !all;
 		if (all)
-			waits_behind(r, part, i, waking, c->hope == HOPE_LEAST, share[c->hope]);
+			waits_behind(r, part, whatif_woken(r, waking, i, c->hope == HOPE_LEAST),
+			             share[c->hope]);
 	}
 	return part;
 }

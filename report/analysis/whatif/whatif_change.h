@@ -135,6 +135,26 @@ struct whatif_waking {
 };
 /* `last` is of whatif_find_last(). */
 struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *last);
+
+/*
+ * The calls behind a read whose sides are alike, until the next work, but for the reader's own. Of
+ * the time before the first of them all goes but for the program's own; at most, of all of them
+ * until `each` is gone.
+ */
+struct whatif_woken {
+	const struct replay *replay;
+	const struct whatif_waking *waking;
+	bool most;
+	uint32_t read, at; /* `at`: the call, once whatif_woken_next() says that there is one */
+	double left, gone; /* ns */
+	bool begun, work;
+};
+/* Before the first one. */
+struct whatif_woken whatif_woken(const struct replay *r, const struct whatif_waking *waking,
+                                 uint32_t read, bool most);
+bool whatif_woken_next(struct whatif_woken *w);
+/* What goes of so many ns before it: to be asked once for each. */
+double whatif_woken_goes(struct whatif_woken *w, double gap);
 #define READ_STAYS 0.25 /* of that time no less may be left where the host's own work goes */
 
 /*

@@ -150,31 +150,6 @@ static void drop_outside(const struct dropping *d, uint32_t i, double most)
 	}
 }
 
-/* The same where both sides are alike: all of it goes but for the program's own, which comes before
- * the first call of a thread that did not read; at most, all until the next work. */
-static void drop_all_outside(const struct dropping *d, uint32_t read, bool most)
-{
-	const struct replay *r = d->replay;
-	double left = d->waking.each, dropped = 0;
-	bool work = false, first = true;
-
-	for (uint32_t k = read + 1; k < r->count && !work; k++) {
-		struct replay_act *a = &d->acts[k];
-		work = r->given[k].kind != TF_WORK_NONE;
-		if (!work && r->given[k].thread == r->given[read].thread)
-			continue;
-		double goes = most ? fmin(a->gap, left) : 0;
-		if (first && !most)
-			goes = fmax(0, fmin(a->gap, left) - d->waking.own);
-		else if (work && r->call_events[k].before != CALL_LOG_NONE)
-			goes = fmax(goes, fmin(a->gap, dropped)); /* the same time twice */
-		a->gap -= goes;
-		left -= fmin(goes, left);
-		dropped += goes;
-		first = false;
-	}
-}
-
 /* Nothing but the reading of a result that goes: a call of its thread that gives no work. */
 static double drop_call(const struct dropping *d, uint32_t i, double left)
 {
@@ -335,10 +310,11 @@ static void drop_waking(const struct whatif_change *c, const struct dropping *d,
 
 	if (reader)
 		outside = drop_reader(d, read, outside);
-	if (all)
-		drop_all_outside(d, read, c->hope == HOPE_MOST);
-	else
+	if (!all)
 		drop_outside(d, read, outside);
+	struct whatif_woken w = whatif_woken(d->replay, &d->waking, read, c->hope == HOPE_MOST);
+	while (all && whatif_woken_next(&w))
+		d->acts[w.at].gap -= whatif_woken_goes(&w, d->acts[w.at].gap);
 }
 
 /*

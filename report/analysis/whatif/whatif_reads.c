@@ -82,11 +82,8 @@ static double behind(const struct replay *r, uint32_t read)
 
 	for (uint32_t i = read + 1; i < r->count && i - read <= REPLAY_LOOK_AHEAD; i++) {
 		uint32_t before = r->call_events[i].before;
-		if (r->given[i].thread == reader && r->given[i].kind == TF_WORK_NONE)
-			continue;
-		if (r->given[i].thread == reader)
-			break;
-		if (before != CALL_LOG_NONE && r->given[before].thread == reader)
+		if (r->given[i].thread != reader && before != CALL_LOG_NONE &&
+		    r->given[before].thread == reader)
 			return r->call_events[i].gap;
 		if (r->given[i].kind != TF_WORK_NONE)
 			break;
@@ -126,6 +123,43 @@ struct whatif_waking whatif_find_waking(const struct replay *r, const uint32_t *
 	free(woken);
 	free(back);
 	return w;
+}
+
+struct whatif_woken whatif_woken(const struct replay *r, const struct whatif_waking *waking,
+                                 uint32_t read, bool most)
+{
+	return (struct whatif_woken){.replay = r,
+	                             .waking = waking,
+	                             .most = most,
+	                             .read = read,
+	                             .at = read,
+	                             .left = waking->each};
+}
+
+bool whatif_woken_next(struct whatif_woken *w)
+{
+	const struct replay *r = w->replay;
+
+	while (!w->work && ++w->at < r->count) {
+		w->work = r->given[w->at].kind != TF_WORK_NONE;
+		if (w->work || r->given[w->at].thread != r->given[w->read].thread)
+			return true;
+	}
+	return false;
+}
+
+double whatif_woken_goes(struct whatif_woken *w, double gap)
+{
+	double goes = w->most ? fmin(gap, w->left) : 0;
+
+	if (!w->begun && !w->most)
+		goes = fmax(0, fmin(gap, w->left) - w->waking->own);
+	else if (w->work && w->replay->call_events[w->at].before != CALL_LOG_NONE)
+		goes = fmax(goes, fmin(gap, w->gone)); /* the same time twice */
+	w->begun = true;
+	w->left -= fmin(goes, w->left);
+	w->gone += goes;
+	return goes;
 }
 
 /* Of each call whether its thread's next work, or itself, is the copy of a result that is waited
