@@ -8,53 +8,16 @@
 
 static const char longer[] = "run it for longer";
 
-static int by_nodes(const void *a, const void *b)
-{
-	const struct model_graph *x = *(const struct model_graph *const *)a,
-	                         *y = *(const struct model_graph *const *)b;
-
-	return x->nodes != y->nodes ? x->nodes < y->nodes ? -1 : 1 : 0;
-}
-
-/* Nodes of a graph that is launched, the median over the run's launches; 1 where that is not known.
- */
-static double usual_nodes(const struct model *m)
-{
-	const struct model_graph **of = alloc_zeroed(m->graph_count + 1, sizeof(*of));
-	double launches = 0, up_to = 0;
-	uint64_t nodes = 0;
-
-	for (size_t i = 0; i < m->graph_count; i++) {
-		of[i] = &m->graphs[i];
-		launches += (double)of[i]->launches;
-	}
-	if (m->graph_count)
-		qsort(of, m->graph_count, sizeof(struct model_graph *), by_nodes);
-	for (size_t i = 0; i < m->graph_count && up_to < launches / 2; i++) {
-		up_to += (double)of[i]->launches;
-		nodes = of[i]->nodes_known ? of[i]->nodes : 0;
-	}
-	free(of);
-	return fmax(1, (double)nodes);
-}
-
-/* The mean. */
-static double mean_nodes(const struct model *m)
-{
-	const struct model_in_graphs *in = &m->in_graphs;
-	double nodes = (double)in->kernels + (double)in->copies + (double)in->sets;
-
-	return in->launches ? nodes / (double)in->launches : 1;
-}
-
-/* Pieces of work. A graph's launch is as many as it has nodes: which graphs a loop launches is not
- * known, so the run's median or mean, whichever is more. */
+/* Pieces of work. A graph's launch is as many as it has nodes, in the mean over the run's launches:
+ * which graphs a loop launches is not known. */
 static double work_of(const struct model *m)
 {
-	double graphs = (double)m->totals.graph_launches;
+	const struct model_in_graphs *in = &m->in_graphs;
+	double nodes = (double)in->kernels + (double)in->copies + (double)in->sets,
+	       each = in->launches ? fmax(1, nodes / (double)in->launches) : 1;
 
 	return (double)m->totals.launches + (double)m->totals.copies +
-	       (graphs > 0 ? graphs * fmax(usual_nodes(m), mean_nodes(m)) : 0);
+	       each * (double)m->totals.graph_launches;
 }
 
 /* Share of the pieces of work whose time on the GPU is not known. */

@@ -487,34 +487,20 @@ static void test_abstains(void **state)
 	launch_bound(&r);
 	r.m.totals.launches = 99;
 	is(&r, "inconclusive", "low", "99 pieces of work");
-	/* A graph's launch is as many as it has nodes: the median one. */
-	struct model_graph graphs[] = {{.launches = 29, .nodes = 3, .nodes_known = true},
-	                               {.launches = 20, .nodes = 1000, .nodes_known = true},
-	                               {.launches = 0, .nodes = 5, .nodes_known = true}};
-	launch_bound(&r);
-	r.m.totals.launches = r.m.totals.copies = 0;
-	r.m.totals.graph_launches = 49;
-	is(&r, "inconclusive", "low", "49 pieces of work");
-	launch_bound(&r);
-	r.m.totals.launches = r.m.totals.copies = 0;
-	r.m.totals.graph_launches = 30;
-	r.m.graphs = graphs;
-	r.m.graph_count = 3;
-	is(&r, "inconclusive", "low", "90 pieces of work");
-	launch_bound(&r);
-	r.m.totals.launches = r.m.totals.copies = 0;
-	r.m.totals.graph_launches = 34;
-	r.m.graphs = graphs;
-	r.m.graph_count = 3;
-	is(&r, "launch-bound", "high", "");
-	/* The loop may launch the larger one alone. */
-	launch_bound(&r);
-	r.m.totals.launches = r.m.totals.copies = 0;
-	r.m.totals.graph_launches = 20;
-	r.m.graphs = graphs;
-	r.m.graph_count = 3;
-	r.m.in_graphs = (struct model_in_graphs){.launches = 49, .kernels = 20087};
-	is(&r, "launch-bound", "high", "");
+	/* A graph's launch is as many as it has nodes. */
+	static const struct {
+		struct model_in_graphs in;
+		const char *cls, *confidence, *reason;
+	} graphs[] = {{{0}, "inconclusive", "low", "49 pieces of work"},
+	              {{.launches = 10, .kernels = 20}, "inconclusive", "low", "98 pieces of work"},
+	              {{.launches = 10, .kernels = 20, .sets = 1}, "launch-bound", "high", ""}};
+	for (size_t i = 0; i < sizeof(graphs) / sizeof(graphs[0]); i++) {
+		launch_bound(&r);
+		r.m.totals.launches = r.m.totals.copies = 0;
+		r.m.totals.graph_launches = 49;
+		r.m.in_graphs = graphs[i].in;
+		is(&r, graphs[i].cls, graphs[i].confidence, graphs[i].reason);
+	}
 	launch_bound(&r);
 	r.m.lost_share = 0.3;
 	is(&r, "inconclusive", "low", "30.0 % of the records are lost");
