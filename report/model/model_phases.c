@@ -117,7 +117,8 @@ static bool tunes(const struct model_loop *l)
 	return false;
 }
 
-/* Of one process; the pieces of work that its loops have. Those that tune have `tuned` besides. */
+/* Of one process; the pieces of work that its loops have, without those that tune: added to
+ * `tuned`. */
 static double add_process(struct model *m, uint32_t process, size_t range, double *tuned)
 {
 	struct phase_candidates of = {.process = process};
@@ -134,7 +135,10 @@ static double add_process(struct model *m, uint32_t process, size_t range, doubl
 			double pieces = c->found ? fmax(c->work + c->beside,
 			                                phase_loops_work(m, process, c))
 			                         : INFINITY;
-			*(c->found && tunes(&m->loops[c->source]) ? tuned : &work) += pieces;
+			if (c->found && tunes(&m->loops[c->source]))
+				*tuned += pieces;
+			else
+				work += pieces;
 			add_loop(m, process, c);
 		}
 	}
@@ -376,9 +380,8 @@ void model_finish_phases(struct model *m)
 		if (to->rows[i].kind == PHASE_LOOP)
 			to->rows[i].number = (unsigned)++to->loops;
 	add_between(m);
-	if (work <= 0) /* nothing else */
-		work = tuned, tuned = 0;
-	if (work >= WORK_LEAST * (all - tuned))
+	/* Where nothing else repeats, tuning is judged as any loop. */
+	if (work > 0 ? work >= WORK_LEAST * (all - tuned) : tuned >= WORK_LEAST * all)
 		to->main = phase_loops_judged(m, range);
 	for (size_t i = 0; to->main != PHASE_NONE && i < to->count; i++) {
 		const struct model_phase *judged = &to->rows[to->main];
