@@ -2,6 +2,7 @@
 """CUDASPY_GPU=sample on the simulated CUDA: what is sampled, what must never be, what sampling must leave alone
 (tests/e2e/sampled.py says how that is seen; graphs and captures have files of their own)."""
 import re
+import statistics
 import subprocess
 
 import pytest
@@ -277,15 +278,15 @@ def test_threads_that_begin_at_once(sample):
 
 
 def test_64_threads(sample):
-    for _ in range(5):
+    def dropped_per_sample():
         r, s = sample('threads', 64, 200)
         assert r.report['totals']['launches'] == r.truth['totals']['launches'] == 64 * 200
         assert r.report['lost']['records'] == 0
-        # That others are in a launch on their own streams, some in their first, is no reason to drop a pair. That the thread
-        # lost its CPU amid one is, and how often 64 threads do is up to the machine: not in all of five runs.
-        if s.trouble['SAMPLES_DROPPED'] < 4 * s.taken:
-            return
-    pytest.fail(f'{s.trouble["SAMPLES_DROPPED"]} samples dropped, {s.taken} taken')
+        return s.trouble['SAMPLES_DROPPED'] / s.taken
+
+    # That others are in a launch on their own streams, some in their first, is no reason to drop a pair. Most runs have 0.00 to 0.04,
+    # beside busy loops too; one of a full run on two CPUs had 4.3. Where others' streams or first launches do count it is 0.2 to 4000.
+    assert statistics.median(dropped_per_sample() for _ in range(5)) < 1
 
 
 def test_threads_that_come_and_go_leave_nothing(sample):
