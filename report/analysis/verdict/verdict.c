@@ -20,11 +20,28 @@ const char *const verdict_confidences[] = {
         [CONFIDENCE_HIGH] = "high",
 };
 
+/* What of `busy` the GPU copies with nothing beside it. */
+static double exposed_of(const struct verdict_input *in, double busy)
+{
+	return fmax(0, busy - in->kernels * (in->busy > 0 ? busy / in->busy : 1));
+}
+
+/*
+ * The replay keeps the order of copies and kernels that use the same memory. But where they would
+ * run beside one another without the waits, it is the waits that keep them apart.
+ */
+static bool waits_part(const struct verdict_input *in, double exposed)
+{
+	double sync = in->replay[VERDICT_SYNC].mean, copy = in->replay[VERDICT_COPY].mean;
+
+	return copy < VERDICT_CLOSE * sync && sync * in->window >= exposed;
+}
+
 /* The host no longer spends that time, and the GPU's work remains. */
 void verdict_gains(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES])
 {
 	double scale = in->busy > 0 ? busy / in->busy : 1;
-	double exposed = fmax(0, busy - in->kernels * scale), comm = fmin(in->comm * scale, busy);
+	double exposed = exposed_of(in, busy), comm = fmin(in->comm * scale, busy);
 	double launch = fmin(in->launch, in->idle_launch) * (1 - REPLAY_LEFT);
 	const struct {
 		enum verdict_class cls;
@@ -50,11 +67,8 @@ void verdict_gains(const struct verdict_input *in, double busy, double gain[VERD
 	/* Less time between kernels that queue is no gain of the host's. */
 	gain[VERDICT_LAUNCH] =
 	        fmin(gain[VERDICT_LAUNCH], (in->idle_launch + in->idle_outside) / in->window);
-	/* The replay keeps the order of copies and kernels that use the same memory. But where they
-	 * would run beside one another without the waits, it is the waits that keep them apart. */
-	bool waits = in->replay[VERDICT_COPY].mean < VERDICT_LEAST_GAIN &&
-	             in->replay[VERDICT_SYNC].mean * in->window >= exposed;
-	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean, waits ? 0 : exposed / in->window);
+	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean,
+	                          waits_part(in, exposed) ? 0 : exposed / in->window);
 }
 
 /* The class with the largest gain but for `not`; the first of equals. */
@@ -125,7 +139,9 @@ static bool waits_prove(const struct model *m, const struct verdict_input *in)
 
 bool verdict_is_told_apart(const struct verdict *v, const struct verdict_input *in)
 {
-	double left = fmax(0, in->window - in->busy_high) / in->window;
+	double alone = exposed_of(in, in->busy_high);
+	double beside = v->first == VERDICT_SYNC && waits_part(in, alone) ? alone : 0;
+	double left = fmax(0, in->window - in->busy_high + beside) / in->window;
 
 	if (v->cls == VERDICT_GPU || v->cls == VERDICT_MIXED || v->first == VERDICT_COMM ||
 	    v->first == VERDICT_COPY)

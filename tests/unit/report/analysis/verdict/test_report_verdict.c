@@ -136,6 +136,13 @@ static void test_told_apart(void **state)
 	assert_false(verdict_is_told_apart(&v, &in));
 	v.first = v.cls = VERDICT_COPY; /* it takes GPU time away */
 	assert_true(verdict_is_told_apart(&v, &in));
+	/* So does the end of waits that keep copies from running beside kernels. */
+	v.first = v.cls = VERDICT_SYNC;
+	in.busy = in.busy_high;
+	in.kernels = 500 * MS;
+	assert_false(verdict_is_told_apart(&v, &in));
+	in.replay[VERDICT_SYNC].mean = 0.3;
+	assert_true(verdict_is_told_apart(&v, &in));
 	v.first = v.cls = VERDICT_GPU;
 	assert_true(verdict_is_told_apart(&v, &in));
 }
@@ -267,8 +274,12 @@ static void test_copies_that_waits_keep_apart(void **state)
 	verdict_gains(&in, in.busy, gain);
 	assert_near(gain[VERDICT_COPY], 0.02, 1e-9);
 	assert_near(gain[VERDICT_SYNC], 0.26, 1e-9);
-	/* A change of the copies that gains enough by itself keeps its place. */
-	in.replay[VERDICT_COPY].mean = VERDICT_LEAST_GAIN;
+	/* However much a change of the copies gains by itself, that is what it gains ... */
+	in.replay[VERDICT_COPY].mean = VERDICT_LEAST_GAIN + 0.01;
+	verdict_gains(&in, in.busy, gain);
+	assert_near(gain[VERDICT_COPY], VERDICT_LEAST_GAIN + 0.01, 1e-9);
+	/* ... unless it is as good as the waits' end: then both keep them apart. */
+	in.replay[VERDICT_COPY].mean = 0.22;
 	verdict_gains(&in, in.busy, gain);
 	assert_near(gain[VERDICT_COPY], 0.25, 1e-9);
 }
