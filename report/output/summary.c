@@ -235,18 +235,23 @@ static void range_of(struct summary_change *c, const struct analysis *a, enum ve
 	if (!(best.speedup > 1) || !isfinite(best.speedup_low) || !isfinite(best.speedup_high))
 		return;
 	c->low = fmin(c->mean, part * saved_by(best.speedup_low));
-	c->high = fmax(c->mean, part * saved_by(best.speedup_high));
+	double most = fmin(saved_by(best.speedup_high), 1 - best.least / best.window);
+	c->high = fmax(c->mean, part * most);
 }
 
-/* A gain may be larger where the host was slower without the change; of this run's time nothing of
- * the host's takes away what the GPU is surely busy for. */
-static void bound(struct summary_change *c, const struct verdict *v, enum verdict_class cls)
+/* A gain may be larger where the host was slower without the change. Of this run's time it is no
+ * more than the change takes away, and nothing of the host's takes away what the GPU is surely busy
+ * for. `most`: a share; NaN = not known. */
+static void bound(struct summary_change *c, const struct verdict *v, enum verdict_class cls,
+                  double most)
 {
 	bool hosts = cls == VERDICT_LAUNCH || cls == VERDICT_SYNC || cls == VERDICT_ALLOC ||
 	             cls == VERDICT_HOST;
 
 	if (hosts && v->busy_low > 0)
-		c->high = fmax(c->mean, fmin(c->high, 1 - v->busy_low));
+		most = fmin(most, 1 - v->busy_low); /* of a NaN the other */
+	if (isfinite(c->high))
+		c->high = fmax(c->mean, fmin(c->high, most));
 }
 
 /* What the verdict says that would help, where no finding does. */
@@ -276,7 +281,7 @@ static void put_verdict(struct summary *s, const struct analysis *a, enum verdic
 	        .of_verdict = true,
 	};
 	range_of(&c, a, cls);
-	bound(&c, &a->verdict, cls);
+	bound(&c, &a->verdict, cls, NAN);
 	put(s, c);
 }
 
@@ -301,7 +306,7 @@ static void changes(struct summary *s, const struct analysis *a)
 		                           .low = saved_by(f->speedup_low),
 		                           .high = saved_by(f->speedup_high)};
 		bool there = false;
-		bound(&c, v, f->cls);
+		bound(&c, v, f->cls, f->saved_most);
 		for (size_t k = 0; k < s->change_count; k++)
 			there |= s->changes[k].finding == f;
 		if (!there && (isfinite(c.high) ? c.mean >= CHANGE_LEAST && !is_told(all, i)

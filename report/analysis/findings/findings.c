@@ -182,6 +182,7 @@ static void predict(struct whatifs *whatifs, const struct finding_context *conte
 		f->speedup = r.speedup;
 		f->speedup_low = r.speedup_low;
 		f->speedup_high = r.speedup_high;
+		f->saved_most = 1 - r.least / r.window;
 		if (k->change == WHATIF_HOST)
 			limit(f, whatif_hosts_own(&context->graphs, &context->host));
 		f->severity = finding_severity(f->speedup, NAN);
@@ -238,7 +239,8 @@ static bool look(struct findings *to, const struct known *k, const struct findin
 	                    .place_share = NAN,
 	                    .speedup = NAN,
 	                    .speedup_low = NAN,
-	                    .speedup_high = NAN};
+	                    .speedup_high = NAN,
+	                    .saved_most = NAN};
 	bool found = k->find(context, &f);
 	if (found)
 		predict(whatifs, context, k, &f);

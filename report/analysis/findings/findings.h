@@ -55,6 +55,9 @@ struct finding {
 	const struct model_frame *since, *until;
 	/* Steady window before over after, by the what-if, and its range; NaN = not predicted. */
 	double speedup, speedup_low, speedup_high;
+	/* Share of the window that the change takes away at most: another run may differ by more
+	 * than that, and its gain with it. NaN = not predicted. */
+	double saved_most;
 };
 
 struct findings { /* the most severe first */

@@ -163,7 +163,7 @@ double replay_run(const struct replay *r, const struct replay_act *call_events)
 		line_up(&run, i);
 	while (run.heap_count)
 		step(&run);
-	double time = later(run.last, replay_gpu_last(&run.gpu)) - run.start;
+	double time = later(run.last, replay_gpu_last(&run.gpu)) - run.start + r->around;
 	replay_gpu_end(&run.gpu);
 	free(run.threads);
 	free(run.heap);

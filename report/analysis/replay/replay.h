@@ -83,7 +83,10 @@ struct replay {
 	struct replay_act *call_events; /* beside them */
 	uint32_t *next;                 /* the next call of the same thread, or CALL_LOG_NONE */
 	size_t count;
-	double base;    /* time that they took, up to the end of their last work */
+	double base;    /* time that they took, up to the end of their last work, and `around` */
+	double around;  /* before the first of them and behind that end, of the time of which all
+	                   calls are there: no change takes it away. 0 where the calls, by far most
+	                   of it, stand for it too */
 	double late;    /* median of `late` over the waits */
 	double waiting; /* sum over the waits of |late - median|: what the model does not explain */
 	double pieces, unknown; /* of work; of these without a known time */

@@ -235,6 +235,17 @@ static double walk_all(struct replay_fit *n)
 	return last;
 }
 
+/* Of the time of the calls: less is as they are, a step's first or last part. */
+#define AROUND 0.1
+
+/* The time of which all calls are there. */
+static double held(const struct call_log *h)
+{
+	double ns = fmin(h->until, h->window) - fmax(h->from, h->steady);
+
+	return isfinite(ns) ? ns : 0;
+}
+
 void replay_make(struct replay *r, const struct call_log *h, enum replay_level level)
 {
 	size_t first = call_log_steady(h);
@@ -267,6 +278,9 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	}
 	finish_lates(&n);
 	r->base = fmax(last, replay_gpu_last(&n.gpu)) - r->given[0].start;
+	double around = held(h) - r->base;
+	r->around = around > AROUND * r->base ? around : 0;
+	r->base += r->around;
 	replay_gpu_end(&n.gpu);
 	free(n.threads);
 	free(n.event_record);

@@ -68,6 +68,9 @@ static void add_process(struct whatif_result *to, const struct model_process *p,
 	bool stays =
 	        to->what == WHATIF_GRAPHS || to->what == WHATIF_STEP || to->what == WHATIF_HOST;
 	double least_left = stays ? least * (1 - error) : 0;
+	/* A faster kernel takes no more away than it took. */
+	if (o->removed > 0)
+		least_left = fmax(least_left, 1 - o->removed);
 	low = fmax(least_left, fmax(fmax(low, least) * (1 - error) - saved, LEFT_ERROR * low));
 	to->low += window * fmin(ratio, low);
 	to->high += window * fmin(1, fmax(ratio, high) * (1 + error) + saved);

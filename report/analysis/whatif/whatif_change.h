@@ -30,6 +30,7 @@ struct whatif_change {
 	double hands;        /* of WHATIF_HOST: so many share the work at least, 1 or more */
 	double others;       /* processes that have the GPU too */
 	double capped;   /* share of the time in which the power limit held the GPU's clocks down */
+	double removed;  /* of WHATIF_KERNEL: GPU time that goes, ns */
 	double cpu_wait; /* of WHATIF_CPU: share of the threads' time; NaN: not known */
 	const struct whatif_steps *steps; /* of WHATIF_STEP */
 	bool strict;    /* of WHATIF_STEP: what is not the launches' stays, whatever the hope */
@@ -58,6 +59,7 @@ struct whatif_outcome {
 	double strict;               /* as time[REPLAY_LOW], of the launches alone; WHATIF_STEP */
 	double stays; /* share of the time that the host still does outside CUDA; WHATIF_STEP */
 	double outside, between; /* the same of any change: what is left, and what it takes away */
+	double removed;          /* the most that WHATIF_KERNEL takes away; 0 = another change */
 	double steps, repeated;  /* steps in the calls kept; of these, that become graphs */
 	/* The ratio on a host that is faster, and slower, and the least then. */
 	double at_speed[2], bound_at_speed[2];

@@ -256,6 +256,7 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->selected |= c->selected;
 	to->pageable |= c->pageable;
 	to->busy = level == REPLAY_MEAN ? busy : to->busy;
+	to->removed = fmax(to->removed, base > 0 ? c->removed / base : 0);
 	busy = level == REPLAY_LOW ? fmax(busy, to->busy * least_work(m)) : to->busy;
 	to->bound[level] = fmin(busy, to->busy) * work_left(r, call_events);
 	if (c->what == WHATIF_STEP && level == REPLAY_LOW)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "report/analysis/whatif/whatif_change.h"
+#include "report/analysis/replay/replay.h"
 #include "tests/unit/play.h"
 #include "tests/unit/unit.h"
 
@@ -166,6 +167,53 @@ static void test_tear_down(void **state)
 		assert_near(r.predicted, r.window, 0.02); /* a slice is 500 us */
 		play_ends(&p, &m);
 	}
+}
+
+/* The time before the first call that is replayed and behind the last is changed by nothing. Where
+ * there is little of it the calls stand for it. */
+static void test_time_without_calls_stays(void **state)
+{
+	static const struct {
+		double more, around; /* of the calls' time */
+	} rows[] = {{9, 9}, {0.2, 0.2}, {0.05, 0}, {0, 0}};
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 2000; i++)
+		play_launch(&p, 3, 20);
+	play_timed(&p, 20);
+	play_sync(&p);
+	play_ask(&p, &m, WHATIF_GRAPHS, NULL, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct call_log h = m.processes[0].call_log;
+		double time = h.window - h.steady;
+		struct replay r;
+		h.until = h.window += rows[i].more * time;
+		replay_make(&r, &h, REPLAY_MEAN);
+		assert_near(r.base, (1 + rows[i].around) * time, 0.03);
+		assert_near(replay_run(&r, r.call_events), r.base, 0.03);
+		replay_free(&r);
+	}
+	play_ends(&p, &m);
+}
+
+/* A kernel that is twice as fast saves half of its time at most. */
+static void test_no_more_than_the_kernel_takes(void **state)
+{
+	struct play p;
+	struct model m = {0};
+
+	play_start(&p);
+	for (int i = 0; i < 2000; i++)
+		play_launch(&p, 3, 20);
+	play_timed(&p, 20);
+	play_sync(&p);
+	struct whatif_result r = play_ask(&p, &m, WHATIF_KERNEL, "solve", 2);
+	double kernels = 2000 * 20e3;
+	assert_near(r.saved, kernels / 2, 0.03);
+	assert_true(r.window - r.least <= 1.02 * kernels / 2); /* the class' interval: 2 % */
+	play_ends(&p, &m);
 }
 
 /* 6000 launches into a full queue: the GPU decides, until the kernel is faster than the host. */
@@ -364,6 +412,8 @@ int main(void)
 	        cmocka_unit_test(test_the_hosts_own),
 	        cmocka_unit_test(test_busy_by_guesses),
 	        cmocka_unit_test(test_tear_down),
+	        cmocka_unit_test(test_time_without_calls_stays),
+	        cmocka_unit_test(test_no_more_than_the_kernel_takes),
 	        cmocka_unit_test(test_full_queue),
 	        cmocka_unit_test(test_full_queue_with_wrong_times),
 	        cmocka_unit_test(test_what_cannot_be_told),
