@@ -26,15 +26,23 @@ static double exposed_of(const struct verdict_input *in, double busy)
 	return fmax(0, busy - in->kernels * (in->busy > 0 ? busy / in->busy : 1));
 }
 
-/*
- * The replay keeps the order of copies and kernels that use the same memory. But where they would
- * run beside one another without the waits, it is the waits that keep them apart.
- */
+/* Where copies and kernels would run beside one another without the waits, it is these that keep
+ * them apart. */
 static bool waits_part(const struct verdict_input *in, double exposed)
 {
 	double sync = in->replay[VERDICT_SYNC].mean, copy = in->replay[VERDICT_COPY].mean;
 
 	return copy < VERDICT_CLOSE * sync && sync * in->window >= exposed;
+}
+
+/* Where a change of copies gains something, making fewer of them would as well, and saves all of
+ * the time in which they run alone. */
+static double copies_gain(const struct verdict_input *in, double exposed)
+{
+	double replayed = in->replay[VERDICT_COPY].mean;
+
+	return in->copies_gain && !waits_part(in, exposed) ? fmax(replayed, exposed / in->window)
+	                                                   : replayed;
 }
 
 /* The host no longer spends that time, and the GPU's work remains. */
@@ -67,8 +75,7 @@ void verdict_gains(const struct verdict_input *in, double busy, double gain[VERD
 	/* Less time between kernels that queue is no gain of the host's. */
 	gain[VERDICT_LAUNCH] =
 	        fmin(gain[VERDICT_LAUNCH], (in->idle_launch + in->idle_outside) / in->window);
-	gain[VERDICT_COPY] = fmax(in->replay[VERDICT_COPY].mean,
-	                          waits_part(in, exposed) ? 0 : exposed / in->window);
+	gain[VERDICT_COPY] = copies_gain(in, exposed);
 }
 
 /* The class with the largest gain but for `not`; the first of equals. */
@@ -267,12 +274,19 @@ bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *
 	       in->sync + in->copy < WAITS_OUTSIDE * gain * in->window;
 }
 
-double verdict_told(const struct verdict_input *in, enum verdict_class cls, double gain)
+static double told(const struct verdict_input *in, enum verdict_class cls, double gain)
 {
 	if (!in->replayed || cls >= VERDICT_CLASSES || cls == VERDICT_COMM)
 		return gain;
 	const struct verdict_gain *r = &in->replay[cls];
 	return r->high > r->low && r->low >= 0 ? fmax(r->low, fmin(gain, r->high)) : gain;
+}
+
+void verdict_tell(struct verdict *v, const struct verdict_input *in)
+{
+	v->gain = told(in, v->first, v->gain);
+	if (v->cls != VERDICT_GPU)
+		v->second_gain = told(in, v->second, v->second_gain);
 }
 
 void verdict_make(struct verdict *v, const struct model *m, struct whatifs *whatifs)
@@ -292,8 +306,7 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 		verdict_replay(whatifs, &in);
 		*v = judge_at(&in, in.busy);
 		v->confidence = confidence(m, v, &in);
-		v->gain = verdict_told(&in, v->first, v->gain);
-		v->second_gain = verdict_told(&in, v->second, v->second_gain);
+		verdict_tell(v, &in);
 		v->waits_outside = verdict_waits_outside(v, &in);
 		/* A replay is not made where too much is not known. */
 		why = v->confidence == CONFIDENCE_LOW && !in.replayed ? verdict_unknown_work(m)

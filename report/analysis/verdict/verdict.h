@@ -67,11 +67,13 @@ struct verdict_input {
 	double gaps;                      /* ... while work waited for other work */
 	double sampling;                  /* GPU idle because of us: left out of the window too */
 	double launch, sync, copy, alloc, outside;
-	double issued;   /* of `copy`: calls of copies within a device, which are issued as kernels
-	                    are */
-	double between;  /* host time between launches that graphs would take away */
-	double had_work; /* without GPU times: the most that it was busy, a share; NaN = unknown */
-	bool replayed;   /* what changes of the host would gain is known from a replay: */
+	double issued;    /* of `copy`: calls of copies within a device, which are issued as kernels
+	                     are */
+	double between;   /* host time between launches that graphs would take away */
+	double had_work;  /* without GPU times: the most that it was busy, a share; NaN = unknown */
+	bool copies_gain; /* faster copies or copies beside kernels gain something, or most are
+	                     within a device, of which no replay tells */
+	bool replayed;    /* what changes of the host would gain is known from a replay: */
 	struct verdict_gain replay[VERDICT_CLASSES];
 };
 
@@ -80,9 +82,10 @@ struct verdict_input {
  * outside of CUDA, as a program of JAX does until another thread has read a result.
  */
 bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *in);
-/* What is told of a class' gain: as far as a replay of its changes lets it be. Copies that ran
- * alone may tell the class, and no change of them brings all of that time. */
-double verdict_told(const struct verdict_input *in, enum verdict_class cls, double gain);
+/* What is told of a verdict's gains: as far as a replay of their changes lets them be. Copies that
+ * ran alone may tell the class, and no change of them brings all of that time. Of a GPU-bound
+ * program no change gains more than was found. */
+void verdict_tell(struct verdict *v, const struct verdict_input *in);
 
 /* The run, from what the model's other modules merged. */
 struct verdict_input verdict_take(const struct model *m);

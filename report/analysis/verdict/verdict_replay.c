@@ -152,6 +152,7 @@ void verdict_replay(struct whatifs *whatifs, struct verdict_input *in)
 		gain[VERDICT_LAUNCH] = (struct verdict_gain){0};
 	for (int c = 0; c < VERDICT_CLASSES; c++)
 		in->replay[c] = gain[c];
+	in->copies_gain = in->copies_within || gain[VERDICT_COPY].mean >= VERDICT_LEAST_GAIN;
 	in->copy_way = copy_way(whatifs);
 	in->replayed = true;
 }

@@ -37,6 +37,7 @@ static void test_whose_a_graphs_gain_is(void **state)
 		assert_true(in.replayed);
 		assert_int_equal(in.replay[VERDICT_LAUNCH].mean > 0.5, runs[i].launches);
 		assert_int_equal(in.replay[VERDICT_COPY].mean > 0.5, runs[i].copies);
+		assert_int_equal(in.copies_gain, runs[i].copies);
 	}
 	play_ends(&p, &m);
 }
@@ -148,21 +149,47 @@ static void test_waits_outside_cuda(void **state)
 	}
 }
 
+static double told(const struct verdict_input *in, enum verdict_class cls, double gain)
+{
+	struct verdict v = {.cls = cls, .first = cls, .gain = gain, .second = VERDICT_NONE};
+
+	verdict_tell(&v, in);
+	return v.gain;
+}
+
 static void test_what_is_told_of_a_gain(void **state)
 {
 	struct verdict_input in = {.window = 100, .replayed = true};
 
 	in.replay[VERDICT_COPY] = (struct verdict_gain){0.53, 0.4, 0.64};
-	assert_near(verdict_told(&in, VERDICT_COPY, 0.82), 0.64, 1e-9);
-	assert_near(verdict_told(&in, VERDICT_COPY, 0.5), 0.5, 1e-9);
-	assert_near(verdict_told(&in, VERDICT_COPY, 0.2), 0.4, 1e-9);
-	assert_near(verdict_told(&in, VERDICT_COMM, 0.82), 0.82, 1e-9); /* none predicts that */
-	assert_near(verdict_told(&in, VERDICT_NONE, 0), 0, 1e-9);
+	assert_near(told(&in, VERDICT_COPY, 0.82), 0.64, 1e-9);
+	assert_near(told(&in, VERDICT_COPY, 0.5), 0.5, 1e-9);
+	assert_near(told(&in, VERDICT_COPY, 0.2), 0.4, 1e-9);
+	assert_near(told(&in, VERDICT_COMM, 0.82), 0.82, 1e-9); /* none predicts that */
+	assert_near(told(&in, VERDICT_NONE, 0), 0, 1e-9);
 	in.replay[VERDICT_COPY] = (struct verdict_gain){0, 0, 0}; /* no change has a gain */
-	assert_near(verdict_told(&in, VERDICT_COPY, 0.1), 0.1, 1e-9);
+	assert_near(told(&in, VERDICT_COPY, 0.1), 0.1, 1e-9);
 	in.replay[VERDICT_COPY].high = 0.64;
 	in.replayed = false;
-	assert_near(verdict_told(&in, VERDICT_COPY, 0.82), 0.82, 1e-9);
+	assert_near(told(&in, VERDICT_COPY, 0.82), 0.82, 1e-9);
+}
+
+/* The runner-up of a program whose GPU has work all the time gains no 5 %, whatever its change
+ * would save were the GPU faster. */
+static void test_the_runner_up_of_a_busy_gpu(void **state)
+{
+	struct verdict_input in = {.window = 100, .replayed = true};
+	struct verdict v = {.cls = VERDICT_GPU,
+	                    .first = VERDICT_GPU,
+	                    .second = VERDICT_LAUNCH,
+	                    .second_gain = 0.02};
+
+	in.replay[VERDICT_LAUNCH] = (struct verdict_gain){0.17, 0.11, 0.3};
+	verdict_tell(&v, &in);
+	assert_near(v.second_gain, 0.02, 1e-9);
+	v.cls = v.first = VERDICT_SYNC;
+	verdict_tell(&v, &in);
+	assert_near(v.second_gain, 0.11, 1e-9);
 }
 
 int main(void)
@@ -173,6 +200,7 @@ int main(void)
 	        cmocka_unit_test(test_copies_of_the_start_take_nothing),
 	        cmocka_unit_test(test_waits_outside_cuda),
 	        cmocka_unit_test(test_what_is_told_of_a_gain),
+	        cmocka_unit_test(test_the_runner_up_of_a_busy_gpu),
 	        cmocka_unit_test(test_what_lies_between_launches_is_theirs),
 	};
 
