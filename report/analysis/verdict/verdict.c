@@ -276,10 +276,10 @@ bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *
 
 static double told(const struct verdict_input *in, enum verdict_class cls, double gain)
 {
-	if (!in->replayed || cls >= VERDICT_CLASSES || cls == VERDICT_COMM)
-		return gain;
-	const struct verdict_gain *r = &in->replay[cls];
-	return r->high > r->low && r->low >= 0 ? fmax(r->low, fmin(gain, r->high)) : gain;
+	bool predicted = in->replayed && cls < VERDICT_CLASSES && cls != VERDICT_COMM &&
+	                 !(cls == VERDICT_COPY && in->copies_within);
+
+	return predicted && in->replay[cls].mean > 0 ? in->replay[cls].mean : gain;
 }
 
 void verdict_tell(struct verdict *v, const struct verdict_input *in)

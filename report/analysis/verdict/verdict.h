@@ -82,9 +82,10 @@ struct verdict_input {
  * outside of CUDA, as a program of JAX does until another thread has read a result.
  */
 bool verdict_waits_outside(const struct verdict *v, const struct verdict_input *in);
-/* What is told of a verdict's gains: as far as a replay of their changes lets them be. Copies that
- * ran alone may tell the class, and no change of them brings all of that time. Of a GPU-bound
- * program no change gains more than was found. */
+/* What is told of a verdict's gains: what the replay says of their changes, where it knows these,
+ * as the findings and the what-ifs do; what decides between classes may be more (copies that ran
+ * alone) or less (time between kernels that queue is none of the host's). Of a GPU-bound program no
+ * change gains more than was found. */
 void verdict_tell(struct verdict *v, const struct verdict_input *in);
 
 /* The run, from what the model's other modules merged. */
