@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "shim/core/timeline/timeline_queue.h"
 
+#define BESIDE 16 /* ops that are looked at for a kernel */
+
 /* The launch queues: shim/core/cuda/engines.h. The few kernels of the sampler's own that take
  * entries as well are not counted. */
 
@@ -50,6 +52,29 @@ void tl_unqueued(struct timeline *t, struct tl_stream *s, const struct tl_op *op
 	}
 }
 
+/* The first op from `op` on of which no wait showed that it had ended. Others have no place in the
+ * queue, though by count they would: the sampler's own entries have it. */
+static struct tl_op *first_open(struct timeline *t, const struct tl_queue *q, struct tl_op *op)
+{
+	while (op && (int32_t)(op->entry - q->proof) <= 0) {
+		const struct tl_op *next = next_entry(t, op);
+		op = next ? tl_op(t, next->id) : NULL;
+	}
+	return op;
+}
+
+/* A copy's bytes bound its time, and a set's: kernels beside it lasted. Where the next few are none
+ * either, `op`. */
+static struct tl_op *first_kernel(struct timeline *t, struct tl_op *op)
+{
+	struct tl_op *kernel = op;
+
+	for (int i = 0; i < BESIDE && kernel; i++, kernel = tl_op(t, kernel->next))
+		if (kernel->kind == TF_WORK_KERNEL || kernel->kind == TF_WORK_GRAPH)
+			return kernel;
+	return op;
+}
+
 void tl_queue_moved(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t at)
 {
 	if (tl_op(t, q->back))
@@ -57,17 +82,17 @@ void tl_queue_moved(struct timeline *t, struct tl_stream *s, struct tl_queue *q,
 	struct tl_op *moved_on = tl_op(t, q->back);
 	if (!moved_on || tl_entries_from(q, moved_on) < CUDA_QUEUE_ENTRIES)
 		return;
+	moved_on = first_open(t, q, moved_on);
+	if (!moved_on)
+		return;
 	if (s->head <= moved_on->id && s->head) { /* the estimate was too long */
 		tl_finished(t, s, moved_on->id, at);
 		return;
 	}
-	if (moved_on->end >= at)
-		return;
-	/* The estimate was too short. A copy's bytes bound its time: kernels around it lasted. */
-	const struct tl_op *behind = tl_op(t, moved_on->next);
-	if (behind && behind->kind == TF_WORK_KERNEL && moved_on->kind != TF_WORK_KERNEL)
-		moved_on->kind = TF_WORK_GRAPH; /* several kernels as one */
-	tl_extend(t, moved_on, at);
+	/* The estimate was too short: the work that was at the GPU lasted until now. */
+	moved_on = first_kernel(t, moved_on);
+	if (moved_on->end < at && (!s->head || moved_on->id < s->head))
+		tl_extend(t, moved_on, at);
 }
 
 bool tl_waited_for_place(struct timeline *t, struct tl_stream *s, struct tl_queue *q, uint64_t end,

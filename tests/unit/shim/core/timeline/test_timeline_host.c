@@ -297,6 +297,26 @@ static void test_queue_full_behind_a_copy(void **state)
 	assert_near((double)total()->busy, 6000 * 40000, 0.04);
 }
 
+/* 50 kernels that a wait showed ended, 50 ms without any, and then as many as fill the queue, with
+ * some of the sampler's: none of the first lasted until there was room again. */
+static void test_queue_full_since_a_wait(void **state)
+{
+	const uint64_t again = 50000000;
+	uint64_t at = 10000;
+
+	for (int i = 0; i < 50; i++, at += 3000)
+		launch(0, at, at + 3000);
+	call(SYNC, 0, at, 10000 + 3000 + START + 50 * 10000 + 49 * GAP + RETURN);
+	at = again;
+	for (int i = 0; i < 1000; i++, at += 3000)
+		launch(1, at, at + 3000);
+	launch(1, at, at + 100000);
+	call(SYNC, 0, at + 100000, again + 3000 + START + 1001 * 50000 + 1000 * GAP + RETURN);
+	finish();
+	assert_true(split(0)[TF_HOST_BACK_PRESSURE] > 90000);
+	assert_near((double)total()->busy, 50 * 10000 + 1001 * 50000, 0.03);
+}
+
 /* Half as long: what is believed to be in the queue cannot be. */
 static void test_queue_full_of_shorter_work(void **state)
 {
@@ -464,6 +484,7 @@ int main(void)
 	                                        end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_longer_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_behind_a_copy, start, end),
+	        cmocka_unit_test_setup_teardown(test_queue_full_since_a_wait, start, end),
 	        cmocka_unit_test_setup_teardown(test_queue_full_of_shorter_work, start, end),
 	        cmocka_unit_test_setup_teardown(test_events_do_not_fill_the_queue, start, end),
 	        cmocka_unit_test_setup_teardown(test_a_launch_among_events_is_not_held_up, start,

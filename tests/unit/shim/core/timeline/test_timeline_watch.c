@@ -2,7 +2,7 @@
 /* Who draws the timeline: what is told adds up to what the device's figures have. */
 #include "tests/unit/shim/core/timeline/timeline_fixture.h"
 
-#define MOST 64
+#define MOST 2048
 
 static struct told {
 	struct timeline_piece pieces[MOST];
@@ -117,6 +117,34 @@ static void test_durations_asked_for(void **state)
 	assert_int_equal(total()->busy, 14000);
 }
 
+/* A full queue shows that work at its head lasted: a kernel, not the copy that stands there. */
+static void test_a_copy_at_the_head_of_a_full_queue(void **state)
+{
+	const struct tf_record copy = a_copy(SPY_DIR_DTOD, SPY_MEM_DEVICE, true, 4096);
+	uint64_t at = 10000;
+
+	lasts(copy, TF_WORK_COPY, 2000);
+	for (int i = 0; i < 1101; i++, at += 3000)
+		if (i == 79)
+			feed(0, copy, at, at + 3000);
+		else
+			launch(0, at, at + 3000);
+	launch(0, at, at + 100000);
+	call(SYNC, 0, at + 100000, 22800000);
+	finish();
+	unsigned copies = 0;
+	for (unsigned i = 0; i < told.count; i++) {
+		const struct timeline_piece *p = &told.pieces[i];
+		assert_true(p->kind == TF_WORK_COPY || p->kind == TF_WORK_KERNEL);
+		if (p->kind != TF_WORK_COPY)
+			continue;
+		copies++;
+		assert_int_equal(p->end - p->start, 2000);
+	}
+	assert_int_equal(copies, 1);
+	assert_near((double)total()->busy, 22800000, 0.05);
+}
+
 static void activity(uint64_t entry, uint64_t from, uint64_t to)
 {
 	struct tf_record r = {.call = TF_CALL_ACTIVITY, .thread = TF_WORK_KERNEL};
@@ -157,6 +185,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_parts, start_watched, end),
 	        cmocka_unit_test_setup_teardown(test_work_behind_the_end, start_watched, end),
 	        cmocka_unit_test_setup_teardown(test_durations_asked_for, start_watched, end),
+	        cmocka_unit_test_setup_teardown(test_a_copy_at_the_head_of_a_full_queue,
+	                                        start_watched, end),
 	        cmocka_unit_test_setup_teardown(test_exact, start_watched_exact, end),
 	};
 
