@@ -10,7 +10,9 @@
 #include "shim/core/format/trace_sites.h"
 #include "shim/core/work/work_class.h"
 
-#define ROUND   1024u  /* records after which the timeline settles what is certain */
+#define ROUND 1024u /* records after which the timeline settles what is certain ... */
+/* ... since so many rounds: a full queue shows late what work took, 1,022 pieces behind it. */
+#define ROUNDS  8u
 #define YEAR_NS 3.2e16 /* a recording is not longer */
 
 /* ---- the timeline's side ---- */
@@ -56,8 +58,8 @@ static void placed(void *to, const struct timeline_piece *p)
 			return;
 		w = g->work;
 		w.first = !g->placed;
-	} else if (!p->last) {
-		return;
+	} else if (!p->last || p->estimated) {
+		return; /* ... estimated: told before, it turned out to have lasted longer */
 	}
 	w.start = g && p->estimated ? g->start : p->start;
 	w.end = p->end;
@@ -358,7 +360,7 @@ static void take(struct events *e, const struct tf_record *r)
 void events_tell(struct events *e, const struct events_to *to, struct events_figures *figures)
 {
 	struct tf_record r;
-	uint64_t certain = 0; /* up to which all calls were told */
+	uint64_t certain[ROUNDS] = {0}; /* up to which all calls were told, by round */
 	uint64_t all = 0;
 
 	*figures = (struct events_figures){.whole = e->store.whole};
@@ -380,9 +382,9 @@ void events_tell(struct events *e, const struct events_to *to, struct events_fig
 		if (++figures->records % ROUND)
 			continue;
 		progress_share(figures->records, all);
-		if (certain)
-			timeline_advance(e->drain.timeline, certain);
-		certain = figures->until;
+		uint64_t *oldest = &certain[figures->records / ROUND % ROUNDS];
+		timeline_advance(e->drain.timeline, *oldest); /* with what is known of times too */
+		*oldest = figures->until;
 	}
 	timeline_finish(e->drain.timeline);
 	lay_rest(e);

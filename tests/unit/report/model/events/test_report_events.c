@@ -58,6 +58,26 @@ static struct told tell(struct play *p)
 	return told;
 }
 
+/* The host is ahead of kernels that take four times what is believed, with an event behind each:
+ * the full queue tells, 2,044 records behind their launch. */
+static void test_a_full_queue_of_longer_work(void **state)
+{
+	struct play p;
+
+	play_start(&p);
+	for (int i = 0; i < 8000; i++) {
+		play_launch(&p, 3, 40);
+		const struct tf_record r = play_call(&p, p.mark, 0.2);
+		play_returns(&p, &r);
+	}
+	play_sync(&p);
+	play_timed(&p, 10);
+	const struct told told = tell(&p);
+	assert_int_equal(told.works[TF_WORK_KERNEL], 8000);
+	assert_near(told.us[TF_WORK_KERNEL], 8000 * 40, 0.01);
+	assert_true(told.longest < 130);
+}
+
 /* A number is read behind kernels that take a tenth more than is believed: they take it, not the
  * number's copy. */
 static void read_behind(struct play *p, int steps, int kernels)
@@ -128,6 +148,7 @@ static void test_work_that_was_never_timed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(test_a_full_queue_of_longer_work),
 	        cmocka_unit_test(test_a_copy_behind_longer_work),
 	        cmocka_unit_test(test_a_copy_behind_very_many),
 	        cmocka_unit_test(test_work_that_was_never_timed),
