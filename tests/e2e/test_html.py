@@ -7,6 +7,7 @@ reason.
 import json
 import os
 import re
+import sqlite3
 import stat
 import subprocess
 
@@ -668,6 +669,39 @@ def test_a_timeline_that_is_shown_whole_is_no_part(record, show):
     page.wait_for(READY)
     assert 'Shown: all of its ' in body(page)
     assert not re.search(r'\b1 (outliers|kernels|steps|launches) ', body(page))
+
+
+def groups(flat, n):
+    """Rows of `n` numbers each."""
+    return [flat[i:i + n] for i in range(0, len(flat), n)]
+
+
+NEAR_NS = 50 # from the first call's return to the window's start, and what is rounded
+
+
+@pytest.mark.parametrize('program', ['pageable_copies', 'streams', 'blocking_copies', 'sync_every_step'])
+def test_work_stands_where_exports_have_it(record, tmp_path, program):
+    """Each piece begins and ends as in the database, beside the call that gave it."""
+    recording, database = record(program), tmp_path / 'run.sqlite'
+    subprocess.run([REPORTER, 'export', '-f', 'sqlite', '-o', database, recording], check=True)
+    db = sqlite3.connect(database)
+    (window,), = db.execute('SELECT end FROM CUPTI_ACTIVITY_KIND_RUNTIME ORDER BY start LIMIT 1') # of the first call
+    work = {}
+    for kind in 'KERNEL', 'MEMCPY', 'MEMSET':
+        for called, *times in db.execute(f'''SELECT r.start, w.start, w.end FROM CUPTI_ACTIVITY_KIND_{kind} w
+                                             JOIN CUPTI_ACTIVITY_KIND_RUNTIME r USING (correlationId)'''):
+            work[called] = times
+    timelines = data_of(page_of(tmp_path, recording))['extra']['timelines']
+    compared = 0
+    for t in timelines:
+        begins = window + t['start_ns']
+        calls = [begins + start for _, _, start, _ in groups(t['calls'], 4)]
+        for _, _, start, duration, by, _ in groups(t['work'], 6):
+            if by >= 0:
+                called = min(work, key=lambda at: abs(at - calls[by]))
+                assert [begins + start, begins + start + duration] == pytest.approx(work[called], abs=NEAR_NS)
+                compared += 1
+    assert compared > 3
 
 
 # ---- hostile recordings ---------------------------------------------------------------------------------------------------

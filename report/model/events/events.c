@@ -357,6 +357,13 @@ static void take(struct events *e, const struct tf_record *r)
 	}
 }
 
+void events_latest(struct events *e, uint64_t records)
+{
+	if (!events_store_latest(&e->store, records))
+		return;
+	e->store.whole = e->learns = false;
+}
+
 void events_tell(struct events *e, const struct events_to *to, struct events_figures *figures)
 {
 	struct tf_record r;

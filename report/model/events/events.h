@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The records that a recording keeps, one after the other once more: each call, what it gave to the
- * GPU and when that ran there, each NVTX range. For exports that draw or list them.
+ * GPU and when that ran there, each NVTX range. For outputs that draw or list them.
  *
  * When work ran is what CUPTI recorded, or where the timeline of shim/core places it: it is run
  * again over the records, with what is known in the end of how long work takes, and of the work
@@ -134,6 +134,8 @@ struct events *events_open(const char *path, uint32_t first);
 /* -1 and one line: it became shorter meanwhile, nothing that was told is to be trusted. */
 int events_close(struct events *e);
 struct events_clock events_clock(const struct events *e);
+/* Only the latest so many records are to be told; before that. */
+void events_latest(struct events *e, uint64_t records);
 /* Tells all there is, and what it came to. */
 void events_tell(struct events *e, const struct events_to *to, struct events_figures *figures);
 /* The number of the last call. */

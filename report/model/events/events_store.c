@@ -61,6 +61,23 @@ void events_store_rewind(struct events_store *s)
 	s->page_of = NULL;
 }
 
+bool events_store_latest(struct events_store *s, uint64_t records)
+{
+	uint64_t behind = 0;
+
+	events_store_rewind(s);
+	for (s->at = s->parts; s->at > 0; s->at--) {
+		const uint64_t count = s->part[s->at - 1].count;
+		if (count > records - behind) {
+			s->next = count - (records - behind);
+			s->at--;
+			return true;
+		}
+		behind += count;
+	}
+	return false;
+}
+
 /* The record at a place of a part; NULL where nothing ever stood. */
 static const struct tf_record *record_at(struct events_store *s, uint64_t place)
 {

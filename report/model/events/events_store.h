@@ -24,6 +24,8 @@ struct events_store {
 /* To be opened before the header is changed. */
 void events_store_open(struct events_store *s, const struct tf_map *map);
 void events_store_rewind(struct events_store *s);
+/* Passes over all but the latest so many; false: there are no more than that. */
+bool events_store_latest(struct events_store *s, uint64_t records);
 /* False: there are no more. */
 bool events_store_next(struct events_store *s, struct tf_record *to);
 

@@ -4,6 +4,13 @@
 const WHY = { median: 'a step like most', outlier: 'an outlier', longest: 'the longest kept', shortest: 'the shortest kept', last: 'the last kept', 'last calls': 'the last calls' };
 const ROW = 26, NARROW_ROW = 36; // on a phone a lane's name stands above it
 
+// Whose word a piece's times are; as enum html_timed has it.
+const TIMED = [
+	'estimated: by what work like it takes, the order of its stream, and the waits for it',
+	'exact, by CUPTI',
+	'guessed: nothing like it was timed; by the order of its stream, and the waits for it',
+];
+
 // Rows of numbers, `n` a row.
 function rowsOf(flat, n) {
 	const list = [];
@@ -21,9 +28,9 @@ function lanesOf(t) {
 		const [name, cls] = [callName(t.call_names[call][0]), t.call_names[call][1]];
 		threads[thread].events.push({ start, duration, color: CLASS_COLORS[cls] || 'other', name, lane: threads[thread], index: i });
 	});
-	for (const [stream, work, start, duration, by, exact] of rowsOf(t.work, 6)) {
+	for (const [stream, work, start, duration, by, timed] of rowsOf(t.work, 6)) {
 		const name = shortName(t.work_names[work]);
-		streams[stream].events.push({ start, duration, color: name.startsWith('copy ') || name === 'set' ? 'copy' : 'gpu', name, lane: streams[stream], by, exact: exact === 1 });
+		streams[stream].events.push({ start, duration, color: name.startsWith('copy ') || name === 'set' ? 'copy' : 'gpu', name, lane: streams[stream], by, timed });
 	}
 	return { threads, streams, calls };
 }
@@ -31,7 +38,7 @@ function lanesOf(t) {
 function eventHint(t, lanes, e) {
 	const list = [e.name, (e.lane.host ? '' : 'runs ') + (known(e.duration) ? time(e.duration) : 'for a time that is not known') + ', at ' + time(e.start)];
 	if (!e.lane.host) {
-		list.push(e.exact ? 'exact, by CUPTI' : 'estimated: placed by the order of its stream, as long as its kind takes on average');
+		list.push(TIMED[e.timed]);
 		const call = lanes.calls[e.by];
 		if (call) {
 			list.push('given by ' + callName(t.call_names[call[1]][0]) + ', ' + time(e.start - call[2] - call[3]) + ' after its return');

@@ -5,89 +5,81 @@
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
-#include "shim/core/cuda/streams.h"
+#include "report/model/events/events.h"
 
-/* With more streams than that no rules between them are looked at: it would take long. */
-#define MOST_LANES 64u
+/* Records that are read: those that the log was made of, and as many before, by which the GPU's
+ * work is known when the log begins. */
+#define RECORDS (2 * CALL_LOG_RECORDS)
+#define NEAR_NS                                                                                    \
+	1000.0 /* from a call's start there and here: a process that runs reads its clocks */
 
-struct lane {        /* a stream */
-	double tail; /* end of its last work */
-	uint32_t stream;
-	size_t first; /* pieces before it are known to be done */
+struct placing {
+	struct html_placed *to;
+	const struct call_log *h;
+	struct events *events;
+	struct events_clock clock;
+	uint32_t *piece_of; /* by call: + 1 */
 };
 
-static bool gives_work(const struct call_event *e)
+static double since_window(const struct placing *p, uint64_t tick)
 {
-	return e->kind != TF_WORK_NONE && e->stream != CALL_LOG_NONE && e->result == 0 &&
-	       !(e->flags & CALL_EVENT_CAPTURED);
+	return (double)(int64_t)(tick - p->clock.window) * p->clock.ns_per_tick;
 }
 
-/* The end of what has to be done before work on this stream may start. */
-static double tail_of(const struct call_log *h, const struct lane *lanes, uint32_t stream)
+static bool gave(const struct placing *p, const struct call_event *e, const struct events_work *w)
 {
-	double tail = lanes[stream].tail;
-
-	for (uint32_t i = 0; h->stream_count <= MOST_LANES && i < h->stream_count; i++)
-		if (i != stream && h->streams[i].device == h->streams[stream].device &&
-		    cuda_stream_waits(h->streams[stream].flags, h->streams[i].flags))
-			tail = fmax(tail, lanes[i].tail);
-	return tail;
+	return e->kind != TF_WORK_NONE && e->stream != CALL_LOG_NONE &&
+	       p->h->threads[e->thread].tid == events_thread(p->events, w->thread).id;
 }
 
-static void put(struct html_placed *p, struct lane *lanes, const struct call_log *h, size_t i)
+/* The call that gave it; CALL_LOG_NONE: it is not in the log. */
+static uint32_t call_of(const struct placing *p, const struct events_work *w)
 {
-	const struct call_event *e = &h->call_events[i];
-	struct lane *lane = &lanes[e->stream];
-	double takes = e->gpu * e->items, start;
-	bool exact = isfinite(e->gpu_start);
+	const double start = since_window(p, w->given);
+	double nearest = NEAR_NS;
+	uint32_t by = CALL_LOG_NONE;
 
-	if (exact) {
-		start = e->gpu_start;
-	} else {
-		/* A copy that the caller waits for runs inside of its call. */
-		bool inside = e->kind == TF_WORK_COPY && !e->async;
-		start = fmax(tail_of(h, lanes, e->stream), inside ? e->start : e->end);
-		if (inside && isfinite(takes) && start + takes > e->end) {
-			start = fmax(e->start, e->end - takes);
-			takes = fmin(takes, fmax(0, e->end - start));
+	for (size_t i = call_log_at(p->h, start - NEAR_NS); i < p->h->count; i++) {
+		const struct call_event *e = &p->h->call_events[i];
+		if (e->start > start + NEAR_NS)
+			break;
+		if (fabs(e->start - start) < nearest && gave(p, e, w)) {
+			nearest = fabs(e->start - start);
+			by = (uint32_t)i;
 		}
 	}
-	ALLOC_ROOM(p->pieces, p->count);
-	p->pieces[p->count] = (struct html_piece){
-	        start, start + (isfinite(takes) && takes > 0 ? takes : 0), (uint32_t)i, exact};
-	lane->tail = fmax(lane->tail, p->pieces[p->count++].end);
+	return by;
 }
 
-/* All of it was done by then: what is placed later was estimated too long, or began earlier. */
-static void done(struct html_placed *p, const struct call_log *h, struct lane *lane, double by)
+static enum html_timed timed_of(const struct events_work *w)
 {
-	double end = by;
-
-	for (size_t i = lane->tail > by ? p->count : lane->first; i-- > lane->first;) {
-		struct html_piece *piece = &p->pieces[i];
-		double takes = piece->end - piece->start;
-		if (piece->exact || h->call_events[piece->by].stream != lane->stream)
-			continue;
-		if (piece->end <= end)
-			break;
-		piece->start = fmin(end, fmax(end - takes, h->call_events[piece->by].start));
-		piece->end = end;
-		end = piece->start;
-	}
-	lane->tail = fmin(lane->tail, by);
-	lane->first = p->count;
+	return w->timed == EVENTS_BY_CUPTI  ? HTML_EXACT
+	       : w->timed == EVENTS_GUESSED ? HTML_GUESSED
+	                                    : HTML_ESTIMATED;
 }
 
-static void wait_for(struct html_placed *p, struct lane *lanes, const struct call_log *h,
-                     const struct call_event *e)
+static void take_work(void *to, const struct events_work *w)
 {
-	bool all = e->role == CUDA_ROLE_SYNC_ALL;
+	struct placing *p = to;
+	const uint32_t by = w->known ? call_of(p, w) : CALL_LOG_NONE;
 
-	if (!all && e->role != CUDA_ROLE_SYNC_STREAM)
+	if (by == CALL_LOG_NONE)
 		return;
-	for (uint32_t i = 0; i < h->stream_count; i++)
-		if (all ? h->streams[i].device == e->device : i == e->stream)
-			done(p, h, &lanes[i], e->end);
+	const double start = fmax(since_window(p, w->start), p->h->call_events[by].start),
+	             end = fmax(since_window(p, w->end), start);
+	if (p->piece_of[by]) {
+		struct html_piece *piece = &p->to->pieces[p->piece_of[by] - 1];
+		piece->start = fmin(piece->start, start);
+		piece->end = fmax(piece->end, end);
+		return;
+	}
+	ALLOC_ROOM(p->to->pieces, p->to->count);
+	p->to->pieces[p->to->count++] = (struct html_piece){start, end, by, (uint8_t)timed_of(w)};
+	p->piece_of[by] = (uint32_t)p->to->count;
+}
+
+static void take_call(void *to, const struct events_call *c)
+{
 }
 
 static int by_start(const void *a, const void *b)
@@ -113,19 +105,24 @@ static void join(struct html_placed *p)
 	}
 }
 
-void html_place(struct html_placed *p, const struct call_log *h)
+void html_place(struct html_placed *p, const struct model_process *process)
 {
-	struct lane *lanes = alloc_zeroed(h->stream_count + 1, sizeof(*lanes));
+	struct placing placing = {.to = p, .h = &process->call_log};
+	const struct events_to to = {&placing, take_call, take_work, NULL};
+	struct events_figures figures;
 
 	*p = (struct html_placed){0};
-	for (uint32_t i = 0; i < h->stream_count; i++)
-		lanes[i] = (struct lane){.tail = -INFINITY, .stream = i};
-	for (size_t i = 0; i < h->count; i++) {
-		if (gives_work(&h->call_events[i]))
-			put(p, lanes, h, i);
-		wait_for(p, lanes, h, &h->call_events[i]);
-	}
-	free(lanes);
+	placing.events = events_open(process->path, 0);
+	if (!placing.events)
+		return;
+	placing.clock = events_clock(placing.events);
+	placing.piece_of = alloc_zeroed(placing.h->count + 1, sizeof(*placing.piece_of));
+	events_latest(placing.events, RECORDS);
+	if (isfinite(placing.clock.ns_per_tick))
+		events_tell(placing.events, &to, &figures);
+	free(placing.piece_of);
+	if (events_close(placing.events))
+		p->count = 0;
 	if (p->count)
 		qsort(p->pieces, p->count, sizeof(*p->pieces), by_start);
 	join(p);

@@ -114,8 +114,8 @@ static void put_calls(json_t *o, const struct call_log *h, size_t first, size_t 
 	free(threads);
 }
 
-/* stream, work, start, duration (null: not known), the number of the call that gave it, from 0, or
- * -1; 1 = exact */
+/* stream, work, start, duration, the number of the call that gave it, from 0, or -1; enum
+ * html_timed */
 static void put_work(json_t *o, const struct drawn *d, size_t first, size_t last, double from,
                      double until)
 {
@@ -134,10 +134,9 @@ static void put_work(json_t *o, const struct drawn *d, size_t first, size_t last
 		                          stream_name(&h->streams[e->stream])));
 		json_push(rows, number_of(works, e->work, names, work_name(&h->works[e->work])));
 		json_push(rows, json_ns(piece->start - from));
-		json_push(rows, piece->end > piece->start ? json_ns(piece->end - piece->start)
-		                                          : json_null());
+		json_push(rows, json_ns(piece->end - piece->start));
 		json_push(rows, here ? json_count(piece->by - first) : json_integer(-1));
-		json_push(rows, json_integer(piece->exact));
+		json_push(rows, json_integer(piece->timed));
 		count++;
 	}
 	json_put(o, "work", rows);
@@ -287,7 +286,7 @@ static void draw_process(json_t *list, json_t *rows, const struct model *m,
 
 	if (!h->count)
 		return;
-	html_place(&placed, h);
+	html_place(&placed, &m->processes[process]);
 	d.placed = &placed;
 	const struct model_step **kept = kept_steps(view, process, h, &count);
 	if (count) {

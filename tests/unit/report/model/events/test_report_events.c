@@ -35,7 +35,8 @@ static void take_work(void *to, const struct events_work *w)
 	t->until = w->end;
 }
 
-static struct told tell(struct play *p)
+/* Of the latest `records`, where not 0. */
+static struct told tell_latest(struct play *p, uint64_t records)
 {
 	char error[READER_ERROR_BYTES];
 	struct warnings warnings = {0};
@@ -49,13 +50,21 @@ static struct told tell(struct play *p)
 	        recording_from_memory(&r, p->made.map.base, made_bytes(&p->made), &warnings, error),
 	        0);
 	struct events *e = events_of(&r, 0);
+	if (records)
+		events_latest(e, records);
 	events_tell(e, &to, &figures);
+	assert_true(!records || figures.records == records);
 	events_close(e);
 	recording_close(&r);
 	warnings_free(&warnings);
 	made_free(&p->made);
 	assert_int_equal(told.without_call + told.before_call + told.overlaps, 0);
 	return told;
+}
+
+static struct told tell(struct play *p)
+{
+	return tell_latest(p, 0);
 }
 
 /* The host is ahead of kernels that take four times what is believed, with an event behind each:
@@ -145,6 +154,19 @@ static void test_work_that_was_never_timed(void **state)
 	assert_true(told.longest < 20);
 }
 
+/* As when only these were kept; how long work takes is known from before. */
+static void test_the_latest_records(void **state)
+{
+	struct play p;
+
+	play_start(&p);
+	read_behind(&p, 20, 300);
+	const struct told told = tell_latest(&p, 2 * 302);
+	assert_int_equal(told.works[TF_WORK_KERNEL], 600);
+	assert_int_equal(told.works[TF_WORK_COPY], 2);
+	assert_near(told.us[TF_WORK_KERNEL], 600 * 11, 0.03);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -152,6 +174,7 @@ int main(void)
 	        cmocka_unit_test(test_a_copy_behind_longer_work),
 	        cmocka_unit_test(test_a_copy_behind_very_many),
 	        cmocka_unit_test(test_work_that_was_never_timed),
+	        cmocka_unit_test(test_the_latest_records),
 	};
 
 	return cmocka_run_group_tests_name("events", tests, NULL, NULL);
