@@ -58,7 +58,8 @@ struct model_step {
 	bool found, odd, counted;
 	uint32_t process;
 	uint64_t tid;
-	double start, duration; /* ns; start: since the process' window began */
+	double start, end, duration; /* ns; start, end: since the process' window began. Where two
+	                                steps meet, the end of one is the start of the other */
 	struct model_work_done work;
 };
 

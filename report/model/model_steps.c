@@ -48,6 +48,7 @@ static void add_row(struct model_part *p, const struct tf_step *s, size_t source
 	        .process = p->process_index,
 	        .tid = thread ? thread->tid : 0,
 	        .start = clock_between(&p->clock, p->window_start, s->start),
+	        .end = clock_between(&p->clock, p->window_start, s->end),
 	        .duration = clock_ns(&p->clock, s->end - s->start),
 	        .work = {(double)c->launches, (double)c->graph_launches, (double)c->syncs,
 	                 (double)c->copies, (double)c->pageable_copies, (double)c->sets,

@@ -110,13 +110,12 @@ void model_add_steps_gpu(struct model_part *p, size_t first_row)
 	}
 	for (size_t i = 0; i < row_count; i++) {
 		struct model_step *row = &rows[i];
-		double end = row->start + row->duration;
 		struct given given = {0};
-		if (!(row->start >= h->from && end <= h->until))
+		if (!(row->start >= h->from && row->end <= h->until))
 			continue;
 		for (size_t k = 0; k < count; k++)
 			if (!row->tid || k + 1 == count || givers[k].tid == row->tid)
-				giver_take(&givers[k], row->start, end, &given);
+				giver_take(&givers[k], row->start, row->end, &given);
 		if (given.known >= KNOWN_LEAST * given.pieces)
 			row->work.gpu_ns = given.ns;
 	}

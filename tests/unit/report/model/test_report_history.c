@@ -295,6 +295,38 @@ static void test_gpu_time(void **state)
 	made_free(&made);
 }
 
+/* A call at the instant where two steps meet is of the second one alone, however ticks become ns.
+ */
+static void test_gpu_time_where_steps_meet(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t call = made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "k");
+	const uint64_t step = 20000; /* ticks, as made_step() makes them */
+
+	made_clock(&made, 800000000, 1380952381, 1755767727503952381); /* 2.1 ticks a ns */
+	made_pairs(made_work(&made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
+	           2740, 10);
+	made_pairs(timed(&made, kernel, 1), TF_PAIR_IDLE, 10, 5000, 100);
+	made_loop(&made, SPY_CLASS_LAUNCH, kernel, 50);
+	for (uint64_t i = 0; i < 50; i++) {
+		made_launch(&made, t, call, kernel, 1, 2001000 + i * step, 2003000 + i * step);
+		made_step(&made, 0, TF_STEP_FOUND, 2001000 + i * step,
+		          (struct tf_counts){.launches = 1});
+	}
+	made_launch(&made, t, call, kernel, 1, 2001000 + 50 * step, 2003000 + 50 * step);
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	const struct model_spread_of *gpu = &m.steps.work[WORK_FIGURES - 1];
+	assert_int_equal(m.steps.timed, 50);
+	assert_near(gpu->min, 3000, 1e-6);
+	assert_near(gpu->max, 3000, 1e-6);
+	model_free(&m);
+	made_free(&made);
+}
+
 /* CUPTI's record of a launch's kernel tells when it ran. */
 static void test_exact(void **state)
 {
@@ -436,6 +468,7 @@ int main(void)
 	        cmocka_unit_test(test_streams_and_events),
 	        cmocka_unit_test(test_recent),
 	        cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_gpu_time_where_steps_meet),
 	        cmocka_unit_test(test_exact),
 	        cmocka_unit_test(test_untrue),
 	        cmocka_unit_test(test_untrue_for_so_few_bytes),
