@@ -14,9 +14,10 @@
 #define KNOWN_LEAST 0.01
 /* Of the kernels' and graphs' time, on one stream: they run one after the other but for that. */
 #define ONE_STREAM 0.95
-/* Of the copies or sets, those of known time, for the rest to be as long as they. */
+/* Of the pieces of work of a kind, those of known time, for the rest to be as long as they. */
 #define WHOLE_KNOWN 0.5
-#define HALVINGS    60 /* of an interval: as far as a double tells */
+#define LITTLE      0.05 /* of the pieces of work, those of unknown duration */
+#define HALVINGS    60   /* of an interval: as far as a double tells */
 
 static bool same(const char *a, const char *b)
 {
@@ -232,20 +233,24 @@ static void bound_by_waits(struct model *m)
 }
 
 /*
- * No device is busy for longer than its work takes. Where the timeline has more (the host saw late
- * that work had ended), the interval reaches down to that.
+ * No device is busy for longer than its work takes, that of unknown time as long as the rest. Where
+ * the timeline has more (the host saw late that work had ended, or a slow call was taken for one
+ * that waited), the interval reaches down to that. Work of unknown duration may be what lasted:
+ * where there is more than a little of it, the two intervals must be apart.
  */
 static void bound_by_work(struct model_gpu *gpu)
 {
 	struct model_gpu_device *one = only_known(gpu);
+	struct model_gpu_busy *b = &gpu->busy;
+	double least = b->unknown > LITTLE * b->work ? b->low : b->busy;
 
-	if (!gpu->estimated || !gpu->has_busy || gpu->busy.unknown > 0.05 * gpu->busy.work ||
-	    !(gpu->busy.busy > gpu->all.high))
+	if (!gpu->estimated || !gpu->has_busy || !(gpu->all.known >= WHOLE_KNOWN) ||
+	    !(least > gpu->all.high / gpu->all.known))
 		return;
 	gpu->stretched = true;
-	gpu->busy.low = fmin(gpu->busy.low, gpu->all.low);
+	b->low = fmin(b->low, gpu->all.low);
 	if (one)
-		one->time.low = gpu->busy.low;
+		one->time.low = b->low;
 }
 
 /* The share of its kernels and graphs that one stream has, where that is nearly all; else 0. */

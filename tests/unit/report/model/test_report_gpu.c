@@ -658,6 +658,30 @@ static void test_stretched(void **state)
 	assert_near(m.gpu.busy.busy, 16e6, 1e-9);
 }
 
+/* Where a tenth of the work was of unknown duration, it may be what lasted: the range has what all
+ * work took once that is far below. */
+static void test_stretched_beside_unknown_work(void **state)
+{
+	static const struct {
+		double pair;
+		bool stretched;
+	} rows[] = {{76110, false}, {12110, true}}; /* 100 pieces of 74 us, of 10 us */
+	struct tf_device_time *d =
+	        tf_at(&made.map, made_header(&made)->devices_time[0], sizeof(*d));
+
+	d->work_unknown = d->work / 10;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		made_pairs(work_of(TF_WORK_KERNEL, 2, 64), TF_PAIR_IDLE, 20, rows[i].pair, 0);
+		read_made();
+		assert_true(m.gpu.busy.busy > m.gpu.all.high);
+		assert_int_equal(m.gpu.stretched, rows[i].stretched);
+		if (rows[i].stretched)
+			assert_near(m.gpu.busy.low, m.gpu.all.low, 0);
+		model_free(&m);
+	}
+	read_made();
+}
+
 /* A device whose work has no known duration is not idle: nothing is known of it. Where the samples
  * came when it was over, the waits told how long it was busy, but for what was guessed. */
 static void test_unknown_device(void **state)
@@ -830,6 +854,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_two_processes, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_two_devices, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_stretched, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_stretched_beside_unknown_work, setup,
+	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_streams_of_an_unknown_device, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
