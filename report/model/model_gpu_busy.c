@@ -14,10 +14,9 @@
 #define KNOWN_LEAST 0.01
 /* Of the kernels' and graphs' time, on one stream: they run one after the other but for that. */
 #define ONE_STREAM 0.95
-/* Of the pieces of work of a kind, those of known time, for the rest to be as long as they. */
+/* Of the pieces of work, those of known time, for the rest to be as long as they. */
 #define WHOLE_KNOWN 0.5
 #define LITTLE      0.05 /* of the pieces of work, those of unknown duration */
-#define HALVINGS    60   /* of an interval: as far as a double tells */
 
 static bool same(const char *a, const char *b)
 {
@@ -105,33 +104,6 @@ const struct tf_device_time *model_device_time(const struct model_part *p, uint3
 	               : NULL;
 }
 
-static void add_streams(struct model_part *p)
-{
-	const struct recording *r = p->recording;
-	struct model_gpu *gpu = &p->model->gpu;
-
-	for (uint32_t i = 0; i < r->streams; i++) {
-		const struct tf_stream *s = tf_entry(&r->map, &p->header->streams, i, sizeof(*s));
-		if (!s || !(s->kernels || s->copies || s->sets || s->graphs))
-			continue;
-		bool known = model_device_time(p, s->device) != NULL;
-		ALLOC_ROOM(gpu->streams, gpu->stream_count);
-		gpu->streams[gpu->stream_count++] = (struct model_stream){
-		        .pid = p->process->pid,
-		        .handle = s->handle,
-		        .device = s->device,
-		        .flags = s->flags,
-		        .kernels = s->kernels,
-		        .copies = s->copies,
-		        .sets = s->sets,
-		        .graphs = s->graphs,
-		        .kernel_ns = known ? clock_ns(&p->clock, s->kernel_ticks) : NAN,
-		        .copy_ns = known ? clock_ns(&p->clock, s->copy_ticks) : NAN,
-		        .overlapped = known ? clock_ns(&p->clock, s->overlapped_ticks) : NAN,
-		};
-	}
-}
-
 void model_add_busy(struct model_part *p)
 {
 	struct model_gpu *gpu = &p->model->gpu;
@@ -145,7 +117,7 @@ void model_add_busy(struct model_part *p)
 	gpu->unplaced += (double)p->header->timeline_unknown;
 	for (size_t i = 0; i < process->device_count; i++)
 		device_row(gpu, process, process->devices[i].index, process->devices[i].name);
-	add_streams(p);
+	model_add_streams(p);
 	if (!(process->window > 0))
 		return;
 	for (uint32_t i = 0; i < TF_DEVICES_TIMED; i++) {
@@ -303,80 +275,6 @@ static void bound_by_streams(struct model *m)
 		b->low = one->time.low = least;
 }
 
-/* ---- copies ---- */
-
-/* What work of this kind takes in all, pieces of unknown time as long as the rest; 0 where there is
- * none, NaN where too little of it is known. */
-static double whole_of(const struct model_gpu_time *t, uint64_t count)
-{
-	if (!count)
-		return 0;
-	return t->known >= WHOLE_KNOWN ? t->total / t->known : NAN;
-}
-
-static double copies_of(const struct model_gpu *gpu, double longest)
-{
-	double sum = 0;
-
-	for (size_t i = 0; i < gpu->stream_count; i++) {
-		const struct model_stream *s = &gpu->streams[i];
-		sum += fmin(s->copy_ns, longest * (double)(s->copies + s->sets));
-	}
-	return sum;
-}
-
-/* So that all streams' copies and sets take `most` together, the longest of them are cut. */
-static void cut_streams(struct model_gpu *gpu, double most)
-{
-	double low = 0, high = most;
-
-	if (!(copies_of(gpu, INFINITY) > most))
-		return;
-	for (int i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
-		*(copies_of(gpu, middle) > most ? &high : &low) = middle;
-	}
-	for (size_t i = 0; i < gpu->stream_count; i++) {
-		struct model_stream *s = &gpu->streams[i];
-		s->copy_ns = rint(fmin(s->copy_ns, high * (double)(s->copies + s->sets)));
-		s->overlapped = fmin(s->overlapped, s->copy_ns);
-	}
-}
-
-static void cut_copies(struct model_gpu_busy *b, double most)
-{
-	if (!(b->copies > most))
-		return;
-	b->copies = rint(most);
-	b->possible = fmin(b->possible, b->copies);
-	b->overlap = fmin(b->overlap, b->possible);
-}
-
-/*
- * The timeline lets a copy last until the host saw that work had ended, which may be late by far,
- * and then counts it for its stream again. What copies take is known by their classes: no figure
- * of the copies alone is more than that. How long the device was busy stays as it was seen.
- */
-static void bound_copies(struct model *m)
-{
-	struct model_gpu *gpu = &m->gpu;
-	double most =
-	        whole_of(&gpu->copies, m->totals.copies) + whole_of(&gpu->sets, m->totals.sets);
-
-	if (!gpu->estimated || !(most > 0))
-		return;
-	cut_streams(gpu, most);
-	gpu->busy.copies = gpu->busy.overlap = gpu->busy.possible = 0;
-	for (size_t i = 0; i < gpu->device_count; i++) {
-		struct model_gpu_busy *b = &gpu->devices[i].time;
-		cut_copies(b, most);
-		gpu->busy.copies += b->copies;
-		gpu->busy.overlap += b->overlap;
-		gpu->busy.possible += b->possible;
-	}
-	cut_copies(&gpu->busy, most);
-}
-
 void model_finish_busy(struct model *m)
 {
 	struct model_gpu *gpu = &m->gpu;
@@ -390,7 +288,7 @@ void model_finish_busy(struct model *m)
 		busy_add(&gpu->busy, &d->time);
 		find_interval(&d->time, &gpu->all, gpu->estimated);
 	}
-	bound_copies(m);
+	model_finish_streams(m);
 	if (gpu->has_busy)
 		find_interval(&gpu->busy, &gpu->all, gpu->estimated);
 	bound_by_work(gpu);

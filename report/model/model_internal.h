@@ -68,6 +68,7 @@ uint32_t model_kernel_row(struct model_part *p, uint32_t id);
 void model_add_gaps(struct model_part *p);
 void model_add_works(struct model_part *p); /* after threads, kernels and graphs */
 void model_add_busy(struct model_part *p);
+void model_add_streams(struct model_part *p);
 void model_add_sites(struct model_part *p); /* after works */
 /* The timeline's times of a device; NULL where they are not known. */
 const struct tf_device_time *model_device_time(const struct model_part *p, uint32_t device);
@@ -85,6 +86,8 @@ void model_finish_sites(struct model *m);
 void model_free_sites(struct model *m);
 void model_finish_works(struct model *m); /* before the others give their work up */
 void model_finish_busy(struct model *m);
+/* The streams' times by the classes of their work; after the devices' are added up. */
+void model_finish_streams(struct model *m);
 /* Of a run or a phase: for how long the device's first stream works, and the least of that; ns. 0
  * where its work is divided over several streams, on several devices, or not estimated. */
 struct model_gpu_time model_busy_least(const struct model *m);

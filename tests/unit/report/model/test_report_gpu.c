@@ -757,6 +757,46 @@ static void test_a_stretched_copy(void **state)
 	assert_near(m.gpu.busy.busy, busy, 0);
 }
 
+/* Nor may a copy last beside sets of which none was timed: these take what they are guessed to. */
+static void test_a_stretched_copy_beside_untimed_sets(void **state)
+{
+	struct tf_stream *s = tf_entry(&made.map, &made_header(&made)->streams, 0, sizeof(*s));
+	double sum = 0, sets = 0;
+
+	s->copies = s->copies ? s->copies : 1;
+	s->copy_ticks = 30000000; /* 15 ms */
+	for (struct tf_work *w = works(); w < works() + TF_WORKS; w++)
+		if (w->kind == TF_WORK_SET) {
+			w->pairs[0].count = w->pairs[1].count = 0;
+			sets += (double)w->count * 1000 + (double)w->bytes / 1000;
+		}
+	read_made();
+	assert_true(m.totals.sets > 0);
+	assert_true(isnan(m.gpu.sets.total));
+	for (size_t i = 0; i < m.gpu.stream_count; i++)
+		sum += m.gpu.streams[i].copy_ns;
+	assert_near(sum, m.gpu.copies.total / m.gpu.copies.known + sets, 1e-6);
+}
+
+/* Kernels that the timeline moved when it had counted them: all streams' kernels together take what
+ * their classes do, each stream its share. */
+static void test_kernels_counted_twice(void **state)
+{
+	struct tf_table *streams = &made_header(&made)->streams;
+	struct tf_stream *s[2] = {tf_entry(&made.map, streams, 0, sizeof(*s[0])),
+	                          tf_entry(&made.map, streams, 1, sizeof(*s[1]))};
+
+	s[0]->kernel_ticks = 300000000; /* 150 ms in a window of 20 */
+	s[1]->kernel_ticks = 100000000;
+	read_made();
+	assert_int_equal(m.gpu.stream_count, 2);
+	assert_int_equal(m.gpu.streams[0].kernels + m.gpu.streams[0].graphs +
+	                         m.gpu.streams[1].kernels + m.gpu.streams[1].graphs,
+	                 m.totals.launches + m.totals.graph_launches);
+	assert_near(m.gpu.streams[0].kernel_ns, 0.75 * m.gpu.launched.total, 1e-6);
+	assert_near(m.gpu.streams[1].kernel_ns, 0.25 * m.gpu.launched.total, 1e-6);
+}
+
 /* What cannot be told from nothing is no 0. */
 static void test_time_too_short_to_tell(void **state)
 {
@@ -862,6 +902,9 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_doubtful, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_text, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_a_stretched_copy, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_a_stretched_copy_beside_untimed_sets, setup,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(test_kernels_counted_twice, setup, teardown),
 	        cmocka_unit_test(test_time_too_short_to_tell),
 	        cmocka_unit_test_setup_teardown(test_kind_of_gpu, setup, teardown),
 	};

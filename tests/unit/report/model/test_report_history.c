@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "report/model/model.h"
+#include "shim/core/cuda/streams.h"
 #include "shim/core/work/work_class.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
@@ -295,6 +296,49 @@ static void test_gpu_time(void **state)
 	made_free(&made);
 }
 
+/* Each stream's kernels take what the classes of those that it was given do, whatever the timeline
+ * let them last. */
+static void test_gpu_time_of_streams(void **state)
+{
+	struct made made;
+	struct model m;
+	struct tf_thread *t = start(&made, 64);
+	uint16_t call = made_call(&made, "cuLaunchKernel", SPY_CLASS_LAUNCH, SPY_LEVEL_DRIVER);
+	uint32_t kernel = made_kernel(&made, "k");
+	const uint64_t handles[2] = {1, 0x7f00};
+
+	made_pairs(made_work(&made, (struct tf_work){.kind = TF_WORK_NULL}, 0), TF_PAIR_IDLE, 20,
+	           2740, 10);
+	for (uint32_t grid = 1; grid <= 2; grid++) {
+		struct tf_work *w = timed(&made, kernel, grid);
+		made_pairs(w, TF_PAIR_IDLE, 10, grid == 1 ? 5000 : 12000, 100);
+		w->count = 4;
+	}
+	made_launches(&made, t, kernel, 8, 80000, 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		struct tf_record r = launch(call, kernel, 1 + i % 2, 10 + 50 * i);
+		r.stream = handles[i % 2];
+		made_return(&made, t, r);
+	}
+	made_device_time(&made, 0)->work = 8;
+	for (size_t i = 0; i < 2; i++) {
+		struct tf_stream *s = made_stream(&made, handles[i],
+		                                  i ? CUDA_STREAM_NON_BLOCKING : TF_STREAM_LEGACY);
+		s->kernels = i ? 4 : 0; /* the drain finds the legacy one's row, and counts */
+		s->kernel_ticks = 2000000;
+	}
+	made_close(&made, 10001000);
+	model_of(&m, &made);
+	assert_int_equal(m.gpu.stream_count, 2);
+	assert_int_equal(m.gpu.streams[0].kernels, 4);
+	assert_int_equal(m.gpu.streams[1].kernels, 4);
+	assert_near(m.gpu.launched.total, 52000, 1e-6);
+	assert_near(m.gpu.streams[0].kernel_ns, 12000, 1e-6);
+	assert_near(m.gpu.streams[1].kernel_ns, 40000, 1e-6);
+	model_free(&m);
+	made_free(&made);
+}
+
 /* A call at the instant where two steps meet is of the second one alone, however ticks become ns.
  */
 static void test_gpu_time_where_steps_meet(void **state)
@@ -468,6 +512,7 @@ int main(void)
 	        cmocka_unit_test(test_streams_and_events),
 	        cmocka_unit_test(test_recent),
 	        cmocka_unit_test(test_gpu_time),
+	        cmocka_unit_test(test_gpu_time_of_streams),
 	        cmocka_unit_test(test_gpu_time_where_steps_meet),
 	        cmocka_unit_test(test_exact),
 	        cmocka_unit_test(test_untrue),
