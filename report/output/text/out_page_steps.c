@@ -136,10 +136,14 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 		text_layout_line(page, "GPU time: of the %llu steps whose calls are kept.",
 		                 (unsigned long long)s->timed);
 	char *without =
-	        s->warm >= 1 ? alloc_format(", without the first %.0f, which warm up", s->warm)
-	        : s->apart   ? alloc_string(", by the time of the whole loop: steps overlap, or "
-	                                      "the host waits or works between them")
-	                     : alloc_string("");
+	        s->warm >= 1.5 ? alloc_format(", without the first %.0f, which warm up; the "
+	                                      "figures above are with them",
+	                                      s->warm)
+	        : s->warm >= 1 ? alloc_string(", without the first, which warms up; the figures "
+	                                      "above are with it")
+	        : s->apart     ? alloc_string(", by the time of the whole loop: steps overlap, or "
+	                                          "the host waits or works between them")
+	                       : alloc_string("");
 	text_layout_line(page, "p99 of the duration: %s. %s steps/s%s.",
 	                 unit_time_apart(text, s->duration.p99), plain(more, s->judged_per_s),
 	                 without);

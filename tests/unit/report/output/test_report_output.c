@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "report/output/text/out_page.h"
 #include "tests/unit/recording.h"
 #include "tests/unit/render.h"
 #include "tests/unit/unit.h"
@@ -313,6 +314,35 @@ static void test_hostile_names(void **state)
 	made_free(&made);
 }
 
+/* The loop's time of a step is without the first ones, which warm up; the table has them. */
+static void test_steps_that_warm_up(void **state)
+{
+	static const struct {
+		double warm;
+		const char *told;
+	} rows[] = {
+	        {0, "100 steps/s.\n"},
+	        {1, "100 steps/s, without the first, which warms up; the figures above are with "
+	            "it.\n"},
+	        {3, "100 steps/s, without the first 3, which warm up; the figures above are with "
+	            "them.\n"},
+	};
+	const struct out_options options = {0};
+	struct model m = {
+	        .steps = {.source = STEPS_FOUND, .confidence = "high", .judged_per_s = 100}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *text = NULL;
+		size_t bytes;
+		struct text_layout page = {.to = open_memstream(&text, &bytes), .width = 200};
+		m.steps.warm = rows[i].warm;
+		out_page_steps(&m, &options, &page);
+		fclose(page.to);
+		assert_non_null(strstr(text, rows[i].told));
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +353,7 @@ int main(void)
 	        cmocka_unit_test(test_text_of_what_is_lost),
 	        cmocka_unit_test(test_hostile_names),
 	        cmocka_unit_test(test_formulas),
+	        cmocka_unit_test(test_steps_that_warm_up),
 	};
 
 	return cmocka_run_group_tests_name("output", tests, NULL, NULL);
