@@ -12,7 +12,7 @@
 #define GUESS_BELOW 0.7
 /* Of the pieces of work, those of known duration, for the timeline to be told at all. */
 #define KNOWN_LEAST 0.01
-/* Of the kernels' and graphs' time, on one stream: they run one after the other but for that. */
+/* Of the kernels' and graphs' time, on one stream: so it is in each phase of the run. */
 #define ONE_STREAM 0.95
 /* Of the pieces of work, those of known time, for the rest to be as long as they. */
 #define WHOLE_KNOWN 0.5
@@ -225,8 +225,9 @@ static void bound_by_work(struct model_gpu *gpu)
 		one->time.low = b->low;
 }
 
-/* The share of its kernels and graphs that one stream has, where that is nearly all; else 0. */
-static double first_stream(const struct model_gpu *gpu)
+/* The share of the kernels' and graphs' time that the busiest stream has; 0 where it is not known.
+ */
+static double busiest_share(const struct model_gpu *gpu)
 {
 	double most = 0, sum = 0;
 
@@ -234,15 +235,15 @@ static double first_stream(const struct model_gpu *gpu)
 		most = fmax(most, gpu->streams[i].kernel_ns);
 		sum += gpu->streams[i].kernel_ns; /* NaN: not known */
 	}
-	return most >= ONE_STREAM * sum && sum > 0 ? most / sum : 0;
+	return sum > 0 ? most / sum : 0;
 }
 
-struct model_gpu_time model_busy_least(const struct model *m)
+/* For how long one stream with this share of the kernels and graphs works. */
+static struct model_gpu_time stream_works(const struct model *m, double share)
 {
 	const struct model_gpu *gpu = &m->gpu;
 	const struct model_totals *t = &m->totals;
-	double share = first_stream(gpu),
-	       gaps = ((double)t->launches + (double)t->graph_launches) * CUDA_GAP_NS;
+	double gaps = ((double)t->launches + (double)t->graph_launches) * CUDA_GAP_NS;
 
 	if (!gpu->estimated || gpu->device_count != 1 || gpu->unplaced > 0)
 		share = 0;
@@ -250,10 +251,18 @@ struct model_gpu_time model_busy_least(const struct model *m)
 	                               .low = fmax(0, gpu->launched.low - gaps) * share};
 }
 
+struct model_gpu_time model_busy_least(const struct model *m)
+{
+	double share = busiest_share(&m->gpu);
+
+	return stream_works(m, share >= ONE_STREAM ? share : 0);
+}
+
 /*
- * Nor for less than its streams' work takes side by side: what the timeline guessed, before it knew
- * how long pieces take, is open no further. In a run of few samples the timeline may have even less
- * than that, and the interval reaches up to it. What lies between two pieces may be in their times.
+ * Nor for less than its busiest stream's work takes, or all streams' side by side: what the
+ * timeline guessed, before it knew how long pieces take, is open no further. In a run of few
+ * samples the timeline may have even less than that, and the interval reaches up to it. What lies
+ * between two pieces may be in their times.
  */
 static void bound_by_streams(struct model *m)
 {
@@ -269,7 +278,7 @@ static void bound_by_streams(struct model *m)
 	if (gpu->device_count != 1 || gpu->unplaced > 0)
 		return;
 	/* By as much as its times are known, the busy time is. */
-	least = fmax(least - b->work * CUDA_GAP_NS, model_busy_least(m).low);
+	least = fmax(least - b->work * CUDA_GAP_NS, stream_works(m, busiest_share(gpu)).low);
 	least = fmin(least, b->busy * gpu->all.low / gpu->all.total);
 	if (b->low < least)
 		b->low = one->time.low = least;
