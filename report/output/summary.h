@@ -33,8 +33,8 @@ struct summary {
 	size_t gap_count;
 	enum framework framework; /* that the program uses */
 	const char *judged;       /* "the loop", "the window" ... */
-	double step,
-	        judged_ns; /* of a step, and of what is judged, of one process; NaN = unknown */
+	double step;      /* of the loop that is judged, ns; NaN = none is, as of a whole run */
+	double judged_ns; /* of what is judged, of one process; NaN = unknown */
 	const struct model_phase *loop; /* that is judged, or holds most time; NULL = none */
 	double startup; /* until the first step of all; without one, before the window */
 	char *before;   /* where much lies between that and this loop's first step: how much */

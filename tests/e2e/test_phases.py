@@ -126,6 +126,16 @@ def test_screen_of_start_up(recording):
     assert 'steps of' not in text and 'kernel of the run' in text
 
 
+def test_screen_of_the_whole_run(recording):
+    """The loop's steps are told whatever is judged."""
+    step = as_json(recording[1])['steps']['duration_ns']['mean'] / 1e3
+    for form in [], ['--all'], ['-f', 'brief']:
+        whole = report(recording[1], *form, '--phase', 'all')
+        told = re.search(r'^loop[: ].*? steps of ([\d.]+) us', whole, re.MULTILINE)
+        assert float(told.group(1)) == pytest.approx(step, rel=0.02)
+        assert form == ['-f', 'brief'] or '; judged is the whole run' in ' '.join(whole.split())
+
+
 def test_phase_that_is_not_there(recording, tmp_path):
     path = recording[1]
     assert '--phase loop 3: the run has 2 loops' in report(path, '--phase', 'loop', '3', status=2)

@@ -136,7 +136,8 @@ static void figures(struct brief *b)
 		line(b,
 		     "loop: %llu steps of %s on average%s, %s %% of the run (%s); start-up %s%s "
 		     "(measured)",
-		     (unsigned long long)s->loop->steps, unit_time_apart(step, s->step), beside,
+		     (unsigned long long)s->loop->steps,
+		     unit_time_apart(step, summary_step_judged(b->r.a, s->loop)), beside,
 		     unit_percent(share, s->loop->time / (double)s->loop->part_count, m->wall),
 		     s->loop->found ? "measured; steps found in the repeating work"
 		                    : "measured; steps are NVTX ranges",

@@ -213,12 +213,14 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 	                                  : alloc_string("");
 	char *beside = p->threads > 1 ? alloc_format(" in %zu threads side by side", p->threads)
 	                              : alloc_string("");
-	char *warm = summary_warm(r->a, p), *parts = summary_parts(m, p, r->s->step);
+	double each = summary_step_judged(r->a, p);
+	char *warm = summary_warm(r->a, p), *parts = summary_parts(m, p, each);
 	text_layout_fact(page, "loop",
-	                 "%s%llu steps of %s%s%s%s, %s %% of the run's %s; start-up %s%s", which,
-	                 (unsigned long long)p->steps, unit_time_apart(step, r->s->step), beside,
-	                 warm, parts, unit_percent(share, time, m->wall), wall,
-	                 unit_time_apart(until, r->s->startup), r->s->before);
+	                 "%s%llu steps of %s%s%s%s, %s %% of the run's %s; start-up %s%s%s", which,
+	                 (unsigned long long)p->steps, unit_time_apart(step, each), beside, warm,
+	                 parts, unit_percent(share, time, m->wall), wall,
+	                 unit_time_apart(until, r->s->startup), r->s->before,
+	                 r->a->phase < m->phases.count ? "" : "; judged is the whole run");
 	free(warm);
 	free(parts);
 	free(beside);
