@@ -156,7 +156,9 @@ finder detect_sync_every_step, detect_sync_too_early, detect_implicit_sync;
 /* findings_streams.c */
 finder detect_device_sync, detect_legacy_stream;
 /* findings_host.c */
-finder detect_host_starves_gpu, detect_polling, detect_failed_calls;
+finder detect_polling, detect_failed_calls;
+/* findings_starves.c */
+finder detect_host_starves_gpu;
 /* findings_environment.c */
 finder detect_environment;
 /* findings_gpu.c */
