@@ -76,7 +76,8 @@ def test_the_programs_own_logic_stays(tmp_path):
     assert loop.verdict['second'] == 'host-bound'
     # A twentieth of it is left wherever work is done ahead or in a better way.
     assert loop.verdict['second_gain_share'] * loop.window == pytest.approx(0.95 * STEPS * 310e3, rel=0.1)
-    assert loop.findings['host-starves-gpu']['predicted_speedup'] < 1.3
+    starved = loop.findings['host-starves-gpu']
+    assert starved['predicted_speedup'] < 1.3 and ' % leave out what CUDA graphs would save.' in starved['evidence']
 
 
 def test_work_between_launches_is_the_hosts_own(tmp_path):

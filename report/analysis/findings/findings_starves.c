@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The finding host-starves-gpu. */
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "report/base/alloc.h"
@@ -179,6 +178,35 @@ static char *tell_compiling(const struct finding_context *s, const struct gaps *
 	                    unit_percent(share, made, idle), g->loads);
 }
 
+/* Shares that differ by less of one are the same one. */
+#define SHARES_APART 0.05
+
+/*
+ * What the times of the thread that is told of make together, where that is not the share that is
+ * told, and why (free it). `seen`: the share before what graphs would take away was left out.
+ */
+static char *tell_sum(const struct finding_context *s, const struct gaps *g, double seen,
+                      double idle)
+{
+	double sum = finding_share(s, g->most.idle);
+	char all[UNIT_BYTES], told[UNIT_BYTES];
+
+	if (fabs(sum - idle) <= SHARES_APART * sum)
+		return alloc_string("");
+	unit_percent(all, sum, 1);
+	unit_percent(told, idle, 1);
+	if (idle < seen)
+		return alloc_format(" These make %s %% of that time; the %s %% leave out what CUDA "
+		                    "graphs would save.",
+		                    all, told);
+	if (idle < sum)
+		return alloc_format(" These make %s %% of that time by the calls alone; the "
+		                    "timeline shows no more than the %s %%.",
+		                    all, told);
+	return alloc_format(" These make %s %% of that time; %zu other thread%s had the rest.", all,
+	                    g->others, g->others > 1 ? "s" : "");
+}
+
 /* Of a step (bytes): with less to the device it is no loader's batch that comes late. */
 #define UPLOADS_LEAST 4096.0
 
@@ -197,17 +225,17 @@ static bool uploads(const struct finding_context *s)
 bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 {
 	const struct model_gpu_busy *b = &s->m->gpu.busy;
-	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES], others[64] = "";
+	char share[UNIT_BYTES], mean[UNIT_BYTES], longest[GAPS_TOLD][UNIT_BYTES];
 	char span[SPAN_BYTES];
 
 	if (!s->m->gpu.has_busy || !finding_is_long(s) || !finding_is_whole(s) || !(b->window > 0))
 		return false;
 	struct gaps g = detect_gaps(s);
 	/* The timeline, of all that is judged, and the recent calls must both say so. */
-	double idle =
+	double seen =
 	        fmin(finding_known(b->by[TF_IDLE_OUTSIDE]) / b->window, finding_share(s, g.idle));
 	/* What goes with a graph of the launches around it is their cost. */
-	idle = fmin(idle, whatif_hosts_own(&s->graphs, &s->host));
+	double idle = fmin(seen, whatif_hosts_own(&s->graphs, &s->host));
 	if (g.count < FEW_GAPS || !(idle >= (are_regular(s, &g) ? FINDING_MEDIUM : FINDING_HIGH))) {
 		free(g.ends);
 		return false;
@@ -218,25 +246,26 @@ bool detect_host_starves_gpu(const struct finding_context *s, struct finding *f)
 		f->advice = "host-work";
 	for (int i = 0; i < GAPS_TOLD; i++)
 		unit_time_apart(longest[i], g.most.longest[i]);
-	if (g.others)
-		snprintf(others, sizeof(others), ", as %zu other thread%s at times", g.others,
-		         g.others > 1 ? "s were" : " was");
 	const struct call_log_thread *t = &s->h->threads[g.thread];
-	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f);
+	char *rate = finding_rate(s, (double)g.most.count), *made = tell_compiling(s, &g, idle, f),
+	     *sum = tell_sum(s, &g, seen, idle);
 	bool waits = s->verdict && s->verdict->waits_outside;
 	if (waits)
 		f->title = "The host is outside CUDA while the GPU has nothing to do";
 	char *text = alloc_format(
-	        "The GPU had nothing to do for %s%s %% of %s while thread %s (%llu) was outside "
-	        "CUDA%s: %zu times%s (%s), for %s on average and %s, %s and %s at most.%s%s",
-	        finding_estimated(s), unit_percent(share, idle, 1), steady_base(s), t->name,
-	        (unsigned long long)t->tid, others, g.most.count, steady_span(s, span), rate,
+	        "The GPU had nothing to do for %s%s %% of %s while %s%s (%llu)%s: %zu times%s "
+	        "(%s), for %s on average and %s, %s and %s at most.%s%s%s",
+	        finding_estimated(s), unit_percent(share, idle, 1), steady_base(s),
+	        g.others ? "threads that give it work were outside CUDA, most of all " : "thread ",
+	        t->name, (unsigned long long)t->tid, g.others ? "" : " was outside CUDA",
+	        g.most.count, steady_span(s, span), rate,
 	        unit_time_apart(mean, g.most.idle / (double)g.most.count), longest[0], longest[1],
-	        longest[2], made,
-	        waits ? " Its waiting for results that another thread reads is in that; what is "
-	                "predicted here is of its own work alone."
+	        longest[2], made, sum,
+	        waits ? " The host's waiting for results that another thread reads is in that; "
+	                "what is predicted here is of its own work alone."
 	              : "");
 	free(rate);
 	free(made);
+	free(sum);
 	return finding_tell(f, idle, text);
 }

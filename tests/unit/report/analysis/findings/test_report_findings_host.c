@@ -89,10 +89,38 @@ static void test_threads_that_starve_it_together(void **state)
 	}
 	run_idle(&r, TF_IDLE_OUTSIDE, 990); /* the recent calls say less */
 	run_has(&r, "host-starves-gpu", 0.687,
-	        "while thread thread-2 (102) was outside CUDA, as 1 other thread was at times: 999 "
-	        "times "
-	        "(");
+	        "while threads that give it work were outside CUDA, most of all thread-2 (102): "
+	        "999 "
+	        "times (");
 	run_has(&r, "host-starves-gpu", 0.687, "687 us, 687 us and 687 us at most");
+	run_end(&r);
+}
+
+/* The figures of one thread do not make the share that is told: why stands there. */
+static void test_shares_that_are_not_the_threads(void **state)
+{
+	struct run r;
+
+	/* They take turns: work of 1 ms that one waits for, then it is outside CUDA for as long. */
+	run_start(&r);
+	for (int i = 0; i < 400; i++) {
+		double at = i * 2000.0;
+		run_launch(&r, FREE, at, 1000)->thread = i % 2 ? 1 : 2;
+		run_call(&r, SPY_CLASS_SYNC, at + 5, 995)->thread = i % 2 ? 1 : 2;
+		run_call(&r, SPY_CLASS_OTHER, at + 1500, 1)->thread = i % 2 ? 2 : 1;
+	}
+	run_idle(&r, TF_IDLE_OUTSIDE, 400);
+	run_has(&r, "host-starves-gpu", 0.4,
+	        "These make 19.9 % of that time; 1 other thread had the rest.");
+	run_end(&r);
+
+	starving(&r, 300);
+	run_idle(&r, TF_IDLE_OUTSIDE, 100);
+	run_has(&r, "host-starves-gpu", 0.1,
+	        "These make 69.6 % of that time by the calls alone; the timeline shows no more "
+	        "than the 10.0 %.");
+	run_idle(&r, TF_IDLE_OUTSIDE, 690);
+	assert_null(strstr(run_finding(&r, "host-starves-gpu")->evidence, "These make"));
 	run_end(&r);
 }
 
@@ -290,6 +318,7 @@ int main(void)
 	        cmocka_unit_test(test_host_starves_behind_a_kernel_never_timed),
 	        cmocka_unit_test(test_host_starves_with_uploads),
 	        cmocka_unit_test(test_threads_that_starve_it_together),
+	        cmocka_unit_test(test_shares_that_are_not_the_threads),
 	        cmocka_unit_test(test_code_made_in_the_loop),
 	        cmocka_unit_test(test_other_gaps),
 	        cmocka_unit_test(test_rare_gaps),
