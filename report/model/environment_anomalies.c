@@ -76,7 +76,7 @@ static void held_by(const char *name, const struct environment_device *d, double
 	if (!(share >= THROTTLED_LEAST))
 		return;
 	to->throttled_share = fmax(to->throttled_share, share);
-	add(to, "%s: %s held its clocks down for %s %% of the %s between start and exit", name,
+	add(to, "%s: %s held its clocks down for %s %% of the %s from CUDA's start to exit", name,
 	    what, unit_percent(percent, share, 1), unit_time_apart(time, d->between));
 }
 
@@ -118,6 +118,24 @@ static const char *moment(const struct environment_device *d)
 	                                                         : "start or exit";
 }
 
+/* Clocks were held down for longer than the run's work can have taken: so they were by others', and
+ * how long beside this run's work is not known. */
+static bool others_power(const char *name, const struct environment_device *d, double share,
+                         const char *watts, struct environment_anomalies *to)
+{
+	char percent[UNIT_BYTES], time[UNIT_BYTES], busy[UNIT_BYTES];
+
+	if (!(share >= THROTTLED_LEAST) || !(share * d->between > d->busy))
+		return false;
+	add(to,
+	    "%s: other work drew all its power%s: its clocks were held down for %s %% of the %s "
+	    "from "
+	    "CUDA's start to exit, and the program's work took %s of that at most",
+	    name, watts, unit_percent(percent, share, 1), unit_time_apart(time, d->between),
+	    unit_time_apart(busy, d->busy));
+	return true;
+}
+
 /* Nothing but its own work holds the device at its power limit: for this share of the time, or
  * where that is not known at a reading. */
 static void full_power(const char *name, const struct environment_device *d, double share,
@@ -128,7 +146,7 @@ static void full_power(const char *name, const struct environment_device *d, dou
 	if (share >= THROTTLED_LEAST)
 		to->normal += add(to,
 		                  "%s: %s work drew all its power%s, which held "
-		                  "its clocks down for %s %% of the %s between start and exit",
+		                  "its clocks down for %s %% of the %s from CUDA's start to exit",
 		                  name, whose_work(d), watts, unit_percent(percent, share, 1),
 		                  unit_time_apart(time, d->between));
 	else if (at_reading)
@@ -156,7 +174,7 @@ static void clocks(const char *name, const struct environment_device *d,
 		bits &= ~(uint64_t)SPY_THROTTLE_POWER_CAP;
 	if (disturbed)
 		held_by(name, d, capped, what, to);
-	else
+	else if (!others_power(name, d, capped, of, to))
 		full_power(name, d, capped, bits & SPY_THROTTLE_POWER_CAP, of, to);
 	held_by(name, d, heated, "its temperature", to);
 	char *reasons = fault_texts(bits);

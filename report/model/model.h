@@ -84,6 +84,7 @@ struct environment_device {
 	bool used;   /* the run did; where it used none, every device counts */
 	struct environment_reading first, last;
 	double between; /* ns between the two */
+	double busy;    /* ns of it that the run's work took at most; NaN = not known */
 };
 
 /* What a process could run on, as the kernel said; NaN = not known. */

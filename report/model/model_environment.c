@@ -132,6 +132,14 @@ static int weight(const struct environment_device *d)
 	return 2 * d->worked + d->last.made;
 }
 
+/* What was not recorded may have been work, and of several devices it may all be this one's. */
+static double busy_at_most(const struct model *m, const struct environment_device *d)
+{
+	const struct model_gpu_busy *b = &m->gpu.busy;
+
+	return m->gpu.has_busy ? b->high + fmax(0, d->between - b->window) : NAN;
+}
+
 /* One row for each device that several processes saw: of one that used it to its end, if there is
  * one. */
 void model_finish_environment(struct model *m)
@@ -162,6 +170,7 @@ void model_finish_environment(struct model *m)
 	for (size_t i = 0; i < kept; i++) {
 		struct environment_device *d = &m->environment[i];
 		d->used = (d->worked || !any_worked) && (d->first.made || d->last.made);
+		d->busy = busy_at_most(m, d);
 	}
 }
 

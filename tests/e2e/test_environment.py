@@ -112,6 +112,14 @@ def test_its_own_power_holds_no_program_up(go, limit, severity, title, evidence)
     assert ('nvidia-smi' in found['fix']) == (severity == 'high')
 
 
+def test_power_that_others_drew(go):
+    """Clocks were held down for longer than the program had work: then that is not said to have done it."""
+    r = go(SIM_NVML_CAPPED='5:999999999999', CUDASPY_GPU='sample')
+    found, = [f for f in r.report['findings'] if f['id'] == 'environment']
+    assert found['title'] == 'Something outside the program may hold it up' and found['severity'] == 'low'
+    assert found['evidence'].startswith('GPU 0: other work drew all its power (700 W): ')
+
+
 @pytest.mark.parametrize('what', [dict(SIM_NVML_GEN=1, SIM_NVML_UTILIZATION=0), dict(SIM_NVML_REASONS=0x113),
                                   dict(SIM_NVML_PROCESSES='own,3999999999', SIM_NVML_MIG=1)])
 def test_what_is_no_trouble(go, what):

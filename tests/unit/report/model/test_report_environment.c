@@ -107,7 +107,7 @@ static void test_counters_between_the_readings(void **state)
 	assert_true(isnan(environment_heated_share(d)));   /* set back meanwhile */
 	model_free(&m);
 	wrong("GPU 0: its work drew all its power, which held its clocks down for "
-	      "25.0 % of the 10.0 s between start and exit");
+	      "25.0 % of the 10.0 s from CUDA's start to exit");
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 7400000000);
 	wrong(""); /* 4 % */
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, UINT64_MAX);
@@ -157,9 +157,9 @@ static void test_all_the_power(void **state)
 {
 	static const char own[] = "GPU 0: the program's work drew all its power "
 	                          "(700 W), which held its clocks down for 25.0 % of the 10.0 s "
-	                          "between start and exit",
+	                          "from CUDA's start to exit",
 	                  held[] = "GPU 0: the power limit (700 W) held its clocks down for 25.0 % "
-	                           "of the 10.0 s between start and exit";
+	                           "of the 10.0 s from CUDA's start to exit";
 
 	tell(first, SPY_ENVIRONMENT_CAPPED_NS, 7000000000);
 	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 9500000000);
@@ -184,6 +184,33 @@ static void test_all_the_power(void **state)
 	tell(last, SPY_ENVIRONMENT_MIG, 0);
 	tell(last, SPY_ENVIRONMENT_POWER_DEFAULT_MW, 800000);
 	power(2, 0, held);
+}
+
+/* Longer than the run's work took at most, others' work did it: how long beside the run's is not
+ * known. */
+static void test_all_the_power_to_others(void **state)
+{
+	static const double busy[] = {NAN, 2.6e9, 2.4e9}; /* clocks were held down for 2.5 s */
+
+	tell(first, SPY_ENVIRONMENT_CAPPED_NS, 7000000000);
+	tell(last, SPY_ENVIRONMENT_CAPPED_NS, 9500000000);
+	assert_true(isnan(device()->busy));
+	model_free(&m);
+	for (int i = 0; i < 3; i++) {
+		struct environment_anomalies t;
+		device()->busy = busy[i];
+		assert_true(environment_anomalies(&m, &t));
+		assert_int_equal(t.normal, i < 2);
+		assert_true(isnan(t.throttled_share));
+		if (i == 2)
+			assert_string_equal(t.texts[0],
+			                    "GPU 0: other work drew all its power: its clocks were "
+			                    "held down for 25.0 % of the 10.0 s from CUDA's start "
+			                    "to exit, and the program's work took 2.40 s of that "
+			                    "at most");
+		environment_anomalies_free(&t);
+		model_free(&m);
+	}
 }
 
 static void test_memory_errors(void **state)
@@ -409,6 +436,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_a_counter_says_more_than_a_moment, setup,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(test_power_limit, setup, teardown),
+	        cmocka_unit_test_setup_teardown(test_all_the_power_to_others, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_all_the_power, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_memory_errors, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_link, setup, teardown),
