@@ -60,9 +60,10 @@ static bool is_gated(unsigned cls)
 	return false;
 }
 
-/* Every name that a recording has, in order. Of the APIs those alone whose calls are judged. */
+/* Every name that a recording has, in order, with its count or its bytes. Of the APIs those alone
+ * whose calls are judged. */
 static void put_parts(json_t *root, const char *key, const struct run_set *s, size_t list,
-                      bool gated)
+                      bool gated, bool bytes)
 {
 	struct figures_parts all = {0};
 	json_t *o = json_object();
@@ -79,7 +80,7 @@ static void put_parts(json_t *root, const char *key, const struct run_set *s, si
 	}
 	parts_order(&all);
 	for (size_t i = 0; i < all.count; i++) {
-		struct part_key of = {.list = list, .name = all.items[i].name};
+		struct part_key of = {.list = list, .name = all.items[i].name, .bytes = bytes};
 		json_t *name = json_text(all.items[i].name);
 		json_put(o, json_string_value(name), baseline_values(s, count_of, &of));
 		json_decref(name);
@@ -129,9 +130,10 @@ void baseline_write(const struct run_set *s, FILE *to)
 	json_put(root, "counts", counts);
 	json_put(root, "times", times);
 	json_put(root, "verdict", json_text(first->verdict));
-	put_parts(root, "kernels", s, offsetof(struct figures, kernels), false);
-	put_parts(root, "apis", s, offsetof(struct figures, apis), true);
-	put_parts(root, "copy_kinds", s, offsetof(struct figures, copies), false);
+	put_parts(root, "kernels", s, offsetof(struct figures, kernels), false, false);
+	put_parts(root, "apis", s, offsetof(struct figures, apis), true, false);
+	put_parts(root, "copy_kinds", s, offsetof(struct figures, copies), false, false);
+	put_parts(root, "copy_kind_bytes", s, offsetof(struct figures, copies), false, true);
 	baseline_put_steps(root, s);
 	baseline_put_ranges(root, s);
 	baseline_put_sites(root, s);

@@ -89,6 +89,24 @@ static int read_parts(struct figures_parts *to, const json_t *o, size_t index, s
 	return 0;
 }
 
+/* What older baselines lack. */
+static int read_bytes(struct figures *f, const json_t *o, size_t index, size_t count,
+                      const char *path)
+{
+	for (size_t i = 0; o && i < f->copies.count; i++) {
+		struct figures_part *p = &f->copies.items[i];
+		json_t *name = json_text(p->name);
+		double n;
+		bool good = baseline_number(json_object_get(o, json_string_value(name)), index,
+		                            count, &n);
+		json_decref(name);
+		if (!good || n >= 1.8e19)
+			return wrong(path, p->name);
+		p->bytes = n > 0 ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
 static void read_ranks(struct figures_ranks *r, const json_t *list)
 {
 	r->known = json_is_array(list);
@@ -128,7 +146,8 @@ static int read_run(struct figures *f, const json_t *root, size_t index, size_t 
 	baseline_read_sites(&f->sites, root);
 	if (read_parts(&f->kernels, json_object_get(root, "kernels"), index, count, path) ||
 	    read_parts(&f->apis, json_object_get(root, "apis"), index, count, path) ||
-	    read_parts(&f->copies, json_object_get(root, "copy_kinds"), index, count, path))
+	    read_parts(&f->copies, json_object_get(root, "copy_kinds"), index, count, path) ||
+	    read_bytes(f, json_object_get(root, "copy_kind_bytes"), index, count, path))
 		return -1;
 	return 0;
 }

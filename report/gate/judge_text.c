@@ -153,6 +153,25 @@ static double steps_of(const struct rule *r, const struct figures *f, double sai
 	return r->per_step && f ? figure_steps(f, said) : 1;
 }
 
+/* A count, or bytes. What is divided by steps has been in all of the run: where it is no whole
+ * number it is told as what it is, with three digits. */
+static char *part_text(const struct rule *r, double v)
+{
+	char count[UNIT_BYTES];
+
+	return r->per_step && v != rint(v) && r->metric->kind != METRIC_BYTES
+	               ? alloc_string(unit_count(count, v))
+	               : metric_text(r->metric->kind, v, v);
+}
+
+static bool has_bytes(const struct figures_parts *copies)
+{
+	for (size_t i = 0; i < copies->count; i++)
+		if (copies->items[i].bytes)
+			return true;
+	return !copies->count;
+}
+
 char *judge_where(const struct rule *r, const struct figures *before, const struct figures *after,
                   double said, bool shrank)
 {
@@ -166,9 +185,10 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 
 	if (r->select == SELECT_RANGE)
 		return judge_where_range(r, before, after, shrank);
-	/* A baseline holds no failures and no bytes of single parts. */
+	/* A baseline holds no failures of single parts, and an older one no bytes. */
 	if (before && !before->has_times &&
-	    (r->metric->parts == PARTS_FAILED || r->metric->kind == METRIC_BYTES))
+	    (r->metric->parts == PARTS_FAILED ||
+	     (r->metric->kind == METRIC_BYTES && !has_bytes(&before->copies))))
 		other = NULL;
 	for (size_t i = 0; from && i < from->count; i++) {
 		const struct figures_part *p = &from->items[i];
@@ -184,14 +204,18 @@ char *judge_where(const struct rule *r, const struct figures *before, const stru
 	if (!best)
 		return NULL;
 	char *name = from == &more->kernels ? short_name(best->name) : alloc_string(best->name);
-	char a[METRIC_NUMBER_BYTES], b[METRIC_NUMBER_BYTES];
 	double now = (double)amount(r, best) / more_steps;
-	const char *per = r->per_step ? " per step" : "";
-	metric_number(a, shrank && other ? now : old, false);
-	metric_number(b, shrank && other ? old : now, false);
+	const char *per = !r->per_step ? ""
+	                  : now == rint(now) && old == rint(old)
+	                          ? " per step"
+	                          : " per step, counting all of the run";
+	char *a = part_text(r, shrank && other ? now : old),
+	     *b = part_text(r, shrank && other ? old : now);
 	char *text = other ? alloc_format("%s: %s -> %s%s", name, a, b, per)
 	                   : alloc_format("%s: %s%s", name, b, per);
 	free(name);
+	free(a);
+	free(b);
 	return text;
 }
 

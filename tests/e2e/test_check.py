@@ -232,13 +232,25 @@ def test_baseline_file(runs, tmp_path):
     assert (tmp_path / 'a').read_bytes() == (tmp_path / 'b').read_bytes()
     base = json.loads((tmp_path / 'a').read_text())
     assert list(base) == ['schema', 'generated_by', 'recordings', 'program', 'machine', 'ranks', 'counts', 'times', 'verdict',
-                          'kernels', 'apis', 'copy_kinds', 'per_step', 'sites']
+                          'kernels', 'apis', 'copy_kinds', 'copy_kind_bytes', 'per_step', 'sites']
     assert base['schema'] == 'cudaspy.baseline/1'
     assert base['machine'] == {'gpus': 'Simulated GPU 0', 'driver': '13.0', 'gpu_mode': 'off'}
     assert base['counts']['launches'] == 40 and len(base['times']['window_ns']) == 2
     assert sum(base['kernels'].values()) == 40
     check('--save-baseline', tmp_path / 'c', runs(), runs('launch'), status=0)
     assert json.loads((tmp_path / 'c').read_text())['counts']['launches'] == [40, 60]
+
+
+def test_bytes_of_a_baseline(runs, tmp_path):
+    """Kinds of copies have theirs in it; of an older one, without, what is now is told."""
+    base, rule = tmp_path / 'base.json', 'copy_bytes <= +0'
+    check('--save-baseline', base, runs(), status=0)
+    saved = json.loads(base.read_text())
+    where = outcomes('-b', base, '-l', rule, runs('copy'), status=1)[rule]['where']
+    assert re.fullmatch(r'HtoD pageable async: 0 B -> \d+ B', where)
+    del saved['copy_kind_bytes']
+    base.write_text(json.dumps(saved))
+    assert outcomes('-b', base, '-l', rule, runs('copy'), status=1)[rule]['where'] == where.replace('0 B -> ', '')
 
 
 def test_a_baseline_from_an_editor(runs, tmp_path):

@@ -70,6 +70,7 @@ def test_skip_steps(runs, tmp_path):
     rule = 'launches_per_step = 2'
     found = outcomes(*limits(rule), warm, status=1)[rule]
     assert found['after'] == [2.75, 2.75] and found['step_after'] == [2, 5]
+    assert found['where'] == 'short_work: 2.75 per step, counting all of the run'
     found = outcomes(*limits(rule), '--skip-steps', '5', warm, status=0)[rule]
     assert found['steps_judged'] == [15, 15] and found['step_after'] == [2, 2]
     config = tmp_path / 'cudaspy.toml'

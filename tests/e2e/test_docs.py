@@ -229,8 +229,8 @@ def test_file_format_names_the_version():
 # ---- JSON -----------------------------------------------------------------------------------------------------------
 
 # Objects whose keys are names from the program, or metrics.
-FREE = {'baseline.counts', 'baseline.times', 'baseline.kernels', 'baseline.apis', 'baseline.copy_kinds', 'diff.counts',
-        'diff.times', 'bench.commands[].counts', 'bench.commands[].times', 'bench.comparison.counts', 'bench.comparison.times'}
+FREE = {'baseline.counts', 'baseline.times', 'baseline.kernels', 'baseline.apis', 'baseline.copy_kinds',
+        'baseline.copy_kind_bytes', 'diff.counts', 'diff.times', 'bench.commands[].counts', 'bench.commands[].times', 'bench.comparison.counts', 'bench.comparison.times'}
 SPAN = {'least', 'median', 'most'}
 
 

@@ -6,12 +6,15 @@
 #include "report/output/text/out_page.h"
 #include "report/base/units.h"
 
-/* "120 launches, 3 a step, 34.5 % of GPU time" (free it). */
+/* "120 launches, 3 a step, 34.5 % of GPU time" (free it). Where they are no whole number a step
+ * some were made outside of the loop. */
 static char *figures(uint64_t launches, double per_step, double share)
 {
 	char percent[UNIT_BYTES], count[UNIT_BYTES];
-	char *each = isfinite(per_step) ? alloc_format(", %s a step", unit_count(count, per_step))
-	                                : alloc_string("");
+	const char *by = per_step == rint(per_step) ? "" : ", counting all of the run";
+	char *each = isfinite(per_step)
+	                     ? alloc_format(", %s a step%s", unit_count(count, per_step), by)
+	                     : alloc_string("");
 	char *text = isfinite(share) ? alloc_format("%llu launches%s, %s %% of GPU time",
 	                                            (unsigned long long)launches, each,
 	                                            unit_percent(percent, share, 1))
