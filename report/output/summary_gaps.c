@@ -89,7 +89,11 @@ void summary_gaps(struct summary *s, const struct model *m)
 	if (!m->has_host)
 		gap(s, "CUDASPY_TRACE=1, or a larger CUDASPY_KEEP",
 		    "which thread gave the GPU its work");
-	if (!m->phases.loops)
+	if (!m->phases.loops && m->steps_from)
+		gap(s, "a name of report --section nvtx",
+		    "steps: no NVTX range \"%s\" among the %u outermost levels", m->steps_from,
+		    MODEL_STEP_LEVELS);
+	else if (!m->phases.loops)
 		gap(s, "NVTX ranges around each step", "steps: no work that repeats was found");
 	if (!m->sites.recorded)
 		gap(s, "CUDASPY_SITES=on", "the lines of code that call");

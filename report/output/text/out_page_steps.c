@@ -116,13 +116,13 @@ void out_page_steps(const struct model *m, const struct out_options *o, struct t
 
 	if (s->source == STEPS_NONE) {
 		if (m->steps_from)
-			text_layout_line(
+			text_layout_heading(
 			        page,
-			        "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels.",
+			        "Steps: n/a: no NVTX range \"%s\" among the %u outermost levels",
 			        m->steps_from, MODEL_STEP_LEVELS);
 		else if (o->unit_per_step > 0)
-			text_layout_line(page,
-			                 "Steps: n/a: no NVTX range and no work that repeats.");
+			text_layout_heading(page,
+			                    "Steps: n/a: no NVTX range and no work that repeats");
 		return;
 	}
 	heading(m, o, page);
