@@ -441,4 +441,4 @@ def test_the_last_line_is_no_other_command_to_a_shell(record, tmp_path, name):
     """It names the recording, or says that the name is to be given."""
     (tmp_path / f'{name}.cudaspy').write_bytes(record('vector_add').read_bytes())
     p = subprocess.run([REPORTER, 'report', '--', f'{name}.cudaspy'], cwd=tmp_path, stdout=subprocess.PIPE, universal_newlines=True, check=True)
-    assert p.stdout.splitlines()[-1] == 'more:       cudaspy report --all FILE, as named here'
+    assert p.stdout.splitlines()[-1] == 'more:       cudaspy report --all FILE (FILE: this recording)'

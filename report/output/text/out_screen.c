@@ -294,7 +294,7 @@ static void more(const struct screen_report *r, struct text_layout *page)
 	    is_plain(path))
 		text_layout_fact(page, "more:", "%s %s", all, path);
 	else /* without a name it would be the newest recording of the folder */
-		text_layout_fact(page, "more:", "%s FILE, as named here", all);
+		text_layout_fact(page, "more:", "%s FILE (FILE: this recording)", all);
 }
 
 /* ---- together ---- */
