@@ -185,6 +185,20 @@ static bool is_used(const char *formats, const char *format, const char *table)
 	return false;
 }
 
+/* "text, md and csv:kernels" of "text md csv:kernels" (free it). */
+static char *listed(const char *formats)
+{
+	char *list = alloc_string("");
+
+	while (*formats) {
+		int bytes = (int)strcspn(formats, " ");
+		bool last = !formats[bytes];
+		alloc_append(&list, "%s%.*s", !*list ? "" : last ? " and " : ", ", bytes, formats);
+		formats += bytes + !last;
+	}
+	return list;
+}
+
 int option_uses(const struct option_reader *r, const struct option_use *uses, const char *format,
                 const char *table)
 {
@@ -195,9 +209,11 @@ int option_uses(const struct option_reader *r, const struct option_use *uses, co
 			continue;
 		bool of_table = table && !strcmp(format, "csv");
 		bool others = *uses->formats == '!';
+		char *list = listed(uses->formats + others);
 		complain("%s: --%s changes nothing in --format %s%s%s: it is for %s%s", r->command,
 		         r->rows[uses->option].name, format, of_table ? " --table " : "",
-		         of_table ? table : "", others ? "all but " : "", uses->formats + others);
+		         of_table ? table : "", others ? "all but " : "", list);
+		free(list);
 		return -1;
 	}
 	return 0;

@@ -61,6 +61,11 @@ int report_read_phase(struct report_request *request, struct option_reader *read
 	if (!strncmp(value, "loop", 4) && value[4]) {
 		number = value + 4 + strspn(value + 4, " :");
 	} else {
+		if (*value >= '0' && *value <= '9') {
+			complain("report: --phase %s: unknown; a loop is --phase loop %s", value,
+			         value);
+			return -1;
+		}
 		int choice = option_choice("report", "phase", value, names);
 		if (choice < 0)
 			return -1;

@@ -145,7 +145,7 @@ def test_an_option_changes_something_or_is_an_error(ask, command, form, option):
 
 @pytest.mark.parametrize('args, part', [
     (['report', '--table', 'kernels'], '--table changes nothing in --format text: it is for csv'),
-    (['report', '-f', 'csv', '--names', 'full'], '--names changes nothing in --format csv --table apis: it is for text md csv:kernels'),
+    (['report', '-f', 'csv', '--names', 'full'], '--names changes nothing in --format csv --table apis: it is for text, md and csv:kernels'),
     (['report', '-f', 'json', '--full-names'], '--full-names changes nothing in --format json'),
     (['report', '-f', 'csv', '--table', 'copies', '--sort', 'name'], '--sort changes nothing in --format csv --table copies'),
     (['diff', '-f', 'json', '--all', 'a', 'b'], '--all changes nothing in --format json'),

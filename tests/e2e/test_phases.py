@@ -138,6 +138,7 @@ def test_screen_of_the_whole_run(recording):
 
 def test_phase_that_is_not_there(recording, tmp_path):
     path = recording[1]
+    assert '--phase 3: unknown; a loop is --phase loop 3' in report(path, '--phase', '3', status=2)
     assert '--phase loop 3: the run has 2 loops' in report(path, '--phase', 'loop', '3', status=2)
     assert 'a number from 1 is to follow, not 0' in report(path, '--phase', 'loop', '0', status=2)
     assert 'a number from 1 is to follow, not ' in report(path, '--phase', 'loop', status=2) # the file's name
