@@ -101,6 +101,7 @@ static void note_untimed(struct works_part *k, const struct tf_work *w)
 	        .alike = w->kind == TF_WORK_GRAPH && w->id & TF_GRAPH_ALIKE,
 	        .direction = w->direction,
 	        .memory = w->memory,
+	        .bytes = w->bytes,
 	        .count = w->count,
 	};
 

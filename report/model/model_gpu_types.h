@@ -71,7 +71,7 @@ struct model_untimed {
 	uint64_t handle; /* of a graph */
 	bool alike;      /* of the first one of equal content */
 	uint8_t direction, memory;
-	uint64_t count;
+	uint64_t bytes, count; /* bytes: of all pieces */
 };
 #define UNTIMED_MOST 64 /* told one by one: the largest */
 

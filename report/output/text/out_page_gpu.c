@@ -139,6 +139,21 @@ static void overlap(const struct model_gpu_busy *b, struct text_layout *page)
 		        unit_percent(share, b->overlap, b->possible));
 }
 
+/* "pageable HtoD copies of about 64.0KiB", "memsets of about 4.00KiB": kinds of these differ in
+ * size (free it). */
+static char *sized_text(uint32_t kind, uint8_t direction, uint8_t memory, uint64_t bytes,
+                        uint64_t count)
+{
+	double each = (double)bytes / (double)count;
+	char size[UNIT_BYTES];
+
+	if (kind == TF_WORK_COPY && direction < SPY_DIR_COUNT && memory < SPY_MEM_COUNT)
+		return alloc_format("%s %s copies of about %s", model_memory_names[memory],
+		                    model_direction_names[direction], unit_bytes(size, each));
+	return alloc_format("%s%ss of about %s", kind == TF_WORK_SET ? "mem" : "",
+	                    model_work_name(kind), unit_bytes(size, each));
+}
+
 /* "vector_add 64,1,1 x 256,1,1 (12.5 %)" */
 static char *untimed_text(const struct model *m, const struct model_untimed *u,
                           enum out_names names)
@@ -155,13 +170,11 @@ static char *untimed_text(const struct model *m, const struct model_untimed *u,
 	else if (u->kind == TF_WORK_GRAPH)
 		text = alloc_format("%s %#llx (%s %%)", u->alike ? "graphs like" : "graph",
 		                    (unsigned long long)u->handle, share);
-	else if (u->kind == TF_WORK_COPY && u->direction < SPY_DIR_COUNT &&
-	         u->memory < SPY_MEM_COUNT)
-		text = alloc_format("%s copies, %s (%s %%)", model_direction_names[u->direction],
-		                    model_memory_names[u->memory], share);
-	else
-		text = alloc_format("%s%ss (%s %%)", u->kind == TF_WORK_SET ? "mem" : "",
-		                    model_work_name(u->kind), share);
+	else {
+		char *sized = sized_text(u->kind, u->direction, u->memory, u->bytes, u->count);
+		text = alloc_format("%s (%s %%)", sized, share);
+		free(sized);
+	}
 	return text;
 }
 
@@ -201,8 +214,7 @@ static char *class_text(const struct model *m, const struct model_gpu_class *c,
                         enum out_names names)
 {
 	if (!c->name)
-		return alloc_format("%s%s", model_work_name(c->kind),
-		                    c->kind == TF_WORK_COPY ? "" : "s");
+		return sized_text(c->kind, c->direction, c->memory, c->bytes, c->count);
 	return alloc_format("%s %u,%u,%u x %u,%u,%u", out_page_name_of(m, c->name, names),
 	                    c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1],
 	                    c->block[2]);
@@ -239,13 +251,13 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 
 	if (c) {
 		char *name = class_text(m, c, o->names);
-		text_layout_line(page,
-		                 "Work of one name and shape that differs in duration: %u "
-		                 "kind%s, the largest %s: %s with a standard deviation of %s. A "
-		                 "duration rarer than 3 in its %llu samples may have been missed.",
-		                 mixed, mixed > 1 ? "s" : "", name, unit_time_apart(mean, c->mean),
-		                 unit_time_apart(deviation, c->deviation),
-		                 (unsigned long long)c->samples);
+		text_layout_line(
+		        page,
+		        "Work of one name and shape that differs in duration: %u "
+		        "kind%s; most time is of %s: %s with a standard deviation of %s. A "
+		        "duration rarer than 3 in its %llu samples may have been missed.",
+		        mixed, mixed > 1 ? "s" : "", name, unit_time_apart(mean, c->mean),
+		        unit_time_apart(deviation, c->deviation), (unsigned long long)c->samples);
 		free(name);
 	}
 	c = largest_of(&m->gpu, true, &lossy);
@@ -254,7 +266,7 @@ static void doubtful(const struct model *m, const struct out_options *o, struct 
 		text_layout_line(
 		        page,
 		        "Work of which a fifth of the samples or more were lost, so that the rest "
-		        "may not be typical: %u kind%s, the largest %s: %s %% of %llu lost.",
+		        "may not be typical: %u kind%s; most time is of %s: %s %% of %llu lost.",
 		        lossy, lossy > 1 ? "s" : "", name,
 		        unit_percent(lost, (double)(c->tries - c->samples), (double)c->tries),
 		        (unsigned long long)c->tries);

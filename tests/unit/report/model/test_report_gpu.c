@@ -557,12 +557,19 @@ static void test_doubtful(void **state)
 	for (uint64_t i = 1; i <= 20; i++)
 		weights_add(w, &series, i * 50, i * 50, TF_PAIR_IDLE, i % 2 ? 3110 : 9110);
 	w->tries = 40;
+	const struct tf_work small = {.kind = TF_WORK_SET, .size = 20},
+	                     large = {.kind = TF_WORK_SET, .size = 40};
+	made_work(&made, small, 2)->bytes = 128;
+	made_work(&made, large, 3)->bytes = 3 * 4096;
 	assert_true(render(&r, made.map.base, made_bytes(&made)));
 	char *flat = strdup(r.text);
 	for (char *c = flat; *c; c++)
 		if (!strncmp(c, "\n  ", 3))
 			memmove(c + 1, c + 3, strlen(c + 3) + 1), *c = ' ';
-	assert_non_null(strstr(flat, "that differs in duration: 1 kind, the largest fast 64,1,1"));
+	assert_non_null(
+	        strstr(flat, "that differs in duration: 1 kind; most time is of fast 64,1,1"));
+	assert_non_null(strstr(flat, "memsets of about 4.00KiB ("));
+	assert_non_null(strstr(flat, "memsets of about 64B ("));
 	assert_non_null(strstr(
 	        flat, "samples or more were lost, so that the rest may not be typical: 1 kind"));
 	free(flat);
