@@ -66,6 +66,14 @@ def test_calls_and_work_are_all_there(recorded, tmp_path):
     assert (covered['whole'], covered['unplaced'], covered['left_out']) == (1, 0, 0)
 
 
+def test_calls_covered_are_the_programs(run, tmp_path):
+    """How CUDA carries out a call is recorded too, and no call of the program's."""
+    r = run('streams', 20, CUDASPY_GPU='sample', CUDASPY_TRACE=1, **VIRTUAL_TIME)
+    db = export(tmp_path / 'a.sqlite', r.recording)
+    covered, = rows(db, 'SELECT * FROM cudaspy_covered')
+    assert covered['calls'] == covered['all_calls'] == one(db, 'SELECT count(*) FROM CUPTI_ACTIVITY_KIND_RUNTIME')
+
+
 def test_the_joins_of_nsys_hold(recorded, tmp_path):
     """A kernel is joined with its call by correlation and process, and does not start before it."""
     db = export(tmp_path / 'a.sqlite', recorded.recording)

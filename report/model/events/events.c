@@ -299,7 +299,7 @@ static void take_call(struct events *e, const struct tf_record *r)
 	if (c.works)
 		give(e, &c, r);
 	reach(e, r);
-	e->figures->calls++;
+	e->figures->calls += !c.part;
 	e->to->call(e->to->to, &c);
 	drain_feed(&e->drain, thread, r->thread, r);
 }

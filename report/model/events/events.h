@@ -109,9 +109,9 @@ struct events_flight { /* a call that had not returned */
 };
 
 struct events_figures {
-	uint64_t records, calls, works, ranges;
-	uint64_t unplaced;    /* work that the timeline found no place for */
-	uint64_t left_out;    /* records that cannot be */
+	uint64_t records, calls, works, ranges; /* calls: that the program made */
+	uint64_t unplaced;                      /* work that the timeline found no place for */
+	uint64_t left_out;                      /* records that cannot be */
 	uint64_t from, until; /* ticks: the records reach over it; both 0 = there are none */
 	bool whole;           /* nothing is older, and nothing between is missing */
 };
