@@ -62,7 +62,13 @@ static char *steps_apart(const struct compare_result *c)
 	if (as_many_steps(c))
 		return NULL;
 	char *is = figure_steps_name(b), *was = figure_steps_name(a);
-	char *text = alloc_format("they are others than before (found by %s, were by %s)", is, was);
+	char *text = strcmp(is, was) != 0
+	                     ? alloc_format("they are told apart by other work than before (by %s, "
+	                                    "before by %s)",
+	                                    is, was)
+	                     : alloc_format("they hold other work than before (told apart by %s in "
+	                                    "both)",
+	                                    is);
 	free(is);
 	free(was);
 	return text;
@@ -189,7 +195,7 @@ static void put_other_steps(struct headline *h, const struct compare_result *c, 
 
 	alloc_append(&h->text, h->moved < 0 ? " less time, " : " more time, ");
 	if (was && is)
-		alloc_append(&h->text, "of other steps");
+		alloc_append(&h->text, "but its steps hold other work");
 	else
 		alloc_append(&h->text, "and only %s has steps", was ? before : after);
 }
@@ -266,6 +272,19 @@ static void put_count(char **text, double v)
 		             number[i]);
 }
 
+/* Whether both would be told as the same number. */
+static bool reads_alike(double before, double after)
+{
+	char *a = NULL, *b = NULL;
+
+	put_count(&a, before);
+	put_count(&b, after);
+	bool alike = !strcmp(a, b);
+	free(a);
+	free(b);
+	return alike;
+}
+
 static void put_counts(struct headline *h, const struct compare_result *c)
 {
 	struct count_told told[2 * METRICS];
@@ -279,8 +298,9 @@ static void put_counts(struct headline *h, const struct compare_result *c)
 		if (!metric_is_count(t->metric) || t->per_step != per_step || !word_of(t->metric) ||
 		    !span_differs(&t->before, &t->after))
 			continue;
-		varies = true;
-		if (spans_overlap(&t->before, &t->after))
+		bool overlap = spans_overlap(&t->before, &t->after);
+		varies |= overlap;
+		if (overlap || reads_alike(t->before.middle, t->after.middle))
 			continue;
 		told[n++] = (struct count_told){t, fabs(t->after.middle - t->before.middle)};
 	}
@@ -297,9 +317,10 @@ static void put_counts(struct headline *h, const struct compare_result *c)
 		alloc_append(&h->text, per_step ? " per step" : "");
 	}
 	if (!n)
-		alloc_append(&h->text, varies     ? "; counts vary, none is apart"
-		                       : per_step ? "; the counts of a step are the same"
-		                                  : "; the counts are the same");
+		alloc_append(&h->text,
+		             varies ? "; counts vary from run to run, and none changed for certain"
+		             : per_step ? "; the counts of a step are the same"
+		                        : "; the counts are the same");
 }
 
 void headline_make(struct headline *h, const struct compare_result *c,

@@ -56,6 +56,8 @@ def test_text(runs):
     calls = out[out.index('CUDA API calls'):].splitlines()[2:5]
     assert [line.split()[-1] for line in calls] == ['cuLaunchKernel', 'cuMemAlloc_v2', 'cuMemFree_v2']
     assert 'Not judged: a change may be noise.' in out
+    # It is another figure than a report's step.
+    assert ' per step; ' in out and 'The time per step is the middle one of ten pieces' in out
     top = {line for line in out.splitlines() if line.startswith(('before', 'after'))}
     assert all(len(line) <= 80 for line in out.splitlines() if line not in top)
 

@@ -76,6 +76,17 @@ static bool tells_per_step(const struct compare_result *c, const struct headline
 	return c->steps > 0;
 }
 
+/* Of a mean of steps a smaller share is a step more or less at the loop's ends. */
+#define MEAN_CHANGED 0.0005
+
+static bool count_changed(const struct compare_total *t)
+{
+	double change = fabs(t->after.middle - t->before.middle);
+
+	return span_differs(&t->before, &t->after) &&
+	       !(t->per_step && change < MEAN_CHANGED * t->before.middle);
+}
+
 static void put_counts(const struct compare_result *c, const struct headline *h,
                        const struct out_options *o, struct text_layout *page)
 {
@@ -94,8 +105,7 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 		const struct compare_total *row = &c->totals[i];
 		if (!metric_is_count(row->metric) || out_diff_says_nothing(row))
 			continue;
-		if (!o->same &&
-		    (!span_differs(&row->before, &row->after) || (row->per_step && !per_step))) {
+		if (!o->same && (!count_changed(row) || (row->per_step && !per_step))) {
 			same += !row->per_step;
 			continue;
 		}
@@ -112,8 +122,14 @@ static void put_counts(const struct compare_result *c, const struct headline *h,
 		                 same == 1 ? "is" : "are");
 }
 
-static void put_how(const struct compare_result *c, struct text_layout *page)
+static void put_how(const struct compare_result *c, const struct headline *h,
+                    struct text_layout *page)
 {
+	if (h->of == HEADLINE_STEP)
+		text_layout_line(
+		        page, "The time per step is the middle one of ten pieces of the loop, so "
+		              "that no slow start is in it; a report has the mean of all steps "
+		              "that are judged.");
 	if (c->differs)
 		text_layout_line(page, "Not judged: %s.", c->differs);
 	else if (!c->judged)
@@ -182,7 +198,7 @@ static void put_times(const struct compare_result *c, const struct headline *h,
 		                           : "changed by less than 5 %, or 2 points");
 	if (apart)
 		text_layout_line(page, "Of steps: %s.", h->steps_apart);
-	put_how(c, page);
+	put_how(c, h, page);
 }
 
 static void put_page(const struct compare_result *c, const struct headline *h,

@@ -162,7 +162,8 @@ static void test_steps_that_are_others(void **state)
 	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
 	     "step; waits 100 -> 1");
 	says(&before, 1, &fewer, 1,
-	     "after took 2.00x less time, of other steps, as far as one recording a side tells: "
+	     "after took 2.00x less time, but its steps hold other work, as far as one recording a "
+	     "side tells: "
 	     "9.00 -> 4.50 s from the first CUDA call to the last; waits 100 -> 1");
 }
 
@@ -177,6 +178,12 @@ static void test_other_lengths(void **state)
 	     "step; waits 1 -> 2 per step");
 	const struct run longer = {43, 42, 44, 9000, 400, 200, 200, "step", false};
 	says(&before, 1, &longer, 1,
+	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
+	     "step; the counts of a step are the same");
+	/* One more at the end of a run is none of a step: "1 -> 1". */
+	const struct run many = {84, 83, 85, 9000, 2000, 1001, 1000, "step", false},
+	                 more = {43, 42, 44, 9000, 4000, 2001, 2000, "step", false};
+	says(&many, 1, &more, 1,
 	     "after is 1.95x faster, as far as one recording a side tells: 84.0 -> 43.0 ms per "
 	     "step; the counts of a step are the same");
 }
