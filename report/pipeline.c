@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "report/pipeline.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "report/base/alloc.h"
@@ -103,6 +104,16 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 	return status;
 }
 
+/* Of formats that have no place for it, nothing else tells why counts are not there. */
+static void say_if_unknown(const struct model *m)
+{
+	char *why = model_missing(m);
+
+	if (why)
+		complain("export: no count is known: %s", why);
+	free(why);
+}
+
 /* The file is opened last: what cannot be read leaves none. */
 static int export_to(const struct export_request *request, const char *output,
                      const struct model *m)
@@ -131,8 +142,10 @@ int pipeline_export(const struct export_request *request, const char *output, ch
 	int status = EXIT_TROUBLE;
 
 	progress_begin();
-	if (!read_all(&m, paths, count))
+	if (!read_all(&m, paths, count)) {
+		say_if_unknown(&m);
 		status = export_to(request, output, &m);
+	}
 	model_free(&m);
 	progress_end();
 	return status;

@@ -88,6 +88,8 @@ static double metric_value(const struct compare_result *c, const struct figures 
 {
 	const struct compare_total *t = what;
 
+	if (f->missing && metric_is_count(t->metric))
+		return NAN;
 	if (!t->per_step)
 		return f->values[t->metric - metrics];
 	return figure_per_step(f, t->metric, c->steps).mean;
@@ -129,14 +131,14 @@ static double count_value(const struct compare_result *c, const struct figures *
 {
 	const struct figures_part *p = part_in(f, what);
 
-	return p ? (double)p->count : 0;
+	return f->missing ? NAN : p ? (double)p->count : 0;
 }
 
 static double bytes_value(const struct compare_result *c, const struct figures *f, const void *what)
 {
 	const struct figures_part *p = part_in(f, what);
 
-	return !f->has_times ? NAN : p ? (double)p->bytes : 0;
+	return !f->has_times || f->missing ? NAN : p ? (double)p->bytes : 0;
 }
 
 static double p50_value(const struct compare_result *c, const struct figures *f, const void *what)
@@ -160,6 +162,20 @@ static bool same_shape(const struct figures_part *a, const struct figures_part *
 {
 	return a->shapes == b->shapes && !memcmp(a->grid, b->grid, sizeof(a->grid)) &&
 	       !memcmp(a->block, b->block, sizeof(a->block));
+}
+
+bool span_half_known(const struct compare_span *a, const struct compare_span *b)
+{
+	return isfinite(a->low) != isfinite(b->low);
+}
+
+enum compare_presence pair_presence(const struct compare_pair *p)
+{
+	if (p->before && p->after)
+		return PRESENCE_BOTH;
+	if (!isfinite(p->before ? p->count_after.low : p->count_before.low))
+		return PRESENCE_UNKNOWN;
+	return p->before ? PRESENCE_VANISHED : PRESENCE_APPEARED;
 }
 
 bool pair_changed(const struct compare_pair *p)
@@ -253,7 +269,7 @@ static bool full(const struct run_set *s)
 static const struct figures_sites *sites_in(const struct run_set *s)
 {
 	for (size_t i = 0; i < s->count; i++)
-		if (s->runs[i].sites.known)
+		if (s->runs[i].sites.known && !s->runs[i].missing)
 			return &s->runs[i].sites;
 	return NULL;
 }

@@ -34,6 +34,13 @@ struct compare_pair { /* a kernel, an API or a kind of copy that one side has, o
 	bool reshaped;             /* a kernel's launch geometry changed */
 };
 
+enum compare_presence {
+	PRESENCE_BOTH,
+	PRESENCE_APPEARED,
+	PRESENCE_VANISHED,
+	PRESENCE_UNKNOWN /* the side that lacks it knows no counts */
+};
+
 struct compare_pairs { /* changes of counts first, the largest first */
 	struct compare_pair *items;
 	size_t count;
@@ -72,6 +79,10 @@ bool pair_is_few(const struct compare_pair *p);
 /* Of a pair: how often, how many bytes, or the launch geometry. */
 bool pair_changed(const struct compare_pair *p);
 
+enum compare_presence pair_presence(const struct compare_pair *p);
+
+/* One side alone knows it. */
+bool span_half_known(const struct compare_span *a, const struct compare_span *b);
 /* The counts differ, as far as they are known. */
 bool span_differs(const struct compare_span *a, const struct compare_span *b);
 /* More than noise: 1 = rose, -1 = fell, 0 = neither, or not judged. */

@@ -156,23 +156,6 @@ static void take_verdict(struct figures *f, const struct verdict *v)
 	}
 }
 
-/* Damage of any of its recordings; or nothing was to be recorded in any. */
-static char *missing_of(const struct model *m)
-{
-	bool opened = !m->process_count;
-
-	for (size_t i = 0; i < m->process_count; i++) {
-		const struct model_process *p = &m->processes[i];
-		if (p->damage && m->process_count > 1)
-			return alloc_format("the recording of process %llu is damaged: %s",
-			                    (unsigned long long)p->pid, p->damage);
-		if (p->damage)
-			return alloc_format("the recording is damaged: %s", p->damage);
-		opened |= !p->never_opened;
-	}
-	return opened ? NULL : model_never_opened(m->processes[0].range_mode);
-}
-
 /* Runs that a user gives one name may be repeats all the same. */
 static char *run_of(const struct model *m)
 {
@@ -261,7 +244,7 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].state > f->state)
 			f->state = m->processes[i].state;
-	f->missing = missing_of(m);
+	f->missing = model_missing(m);
 	f->run = run_of(m);
 	f->program = program_of(m);
 	f->lost_calls = m->lost_calls;

@@ -285,11 +285,28 @@ static bool reads_alike(double before, double after)
 	return alike;
 }
 
-static void put_counts(struct headline *h, const struct compare_result *c)
+static bool lacks_counts(const struct run_set *s)
+{
+	for (size_t i = 0; i < s->count; i++)
+		if (s->runs[i].missing)
+			return true;
+	return false;
+}
+
+static void put_counts(struct headline *h, const struct compare_result *c, const char *before,
+                       const char *after)
 {
 	struct count_told told[2 * METRICS];
 	bool varies = false;
 	size_t n = 0;
+
+	if (lacks_counts(&c->before) || lacks_counts(&c->after)) {
+		bool both = lacks_counts(&c->before) && lacks_counts(&c->after);
+		alloc_append(&h->text, "; the counts of %s%s%s are not known",
+		             lacks_counts(&c->before) ? before : after, both ? " and " : "",
+		             both ? after : "");
+		return;
+	}
 	/* Of a step, where the runs had not the same number of them. */
 	bool per_step = h->of == HEADLINE_STEP && !as_many_steps(c);
 
@@ -335,7 +352,7 @@ void headline_make(struct headline *h, const struct compare_result *c,
 		             c->differs);
 	else
 		alloc_append(&h->text, "no time of %s and %s is known", before, after);
-	put_counts(h, c);
+	put_counts(h, c, before, after);
 }
 
 void headline_free(struct headline *h)

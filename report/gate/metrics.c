@@ -13,7 +13,7 @@
 #define COUNT_OF(field)                                                                            \
 	static double field##_of(const struct model *m)                                            \
 	{                                                                                          \
-		return (double)m->totals.field;                                                    \
+		return model_count(m, m->totals.field);                                            \
 	}
 COUNT_OF(launches)
 COUNT_OF(graph_launches)

@@ -236,7 +236,7 @@ struct model_in_graphs {
 	uint64_t kernels, copies, copy_bytes, sets, others;
 };
 
-/* Whether anything is known of what ran inside of graphs, or none were launched. */
+/* Whether anything is known of what ran inside of graphs, or it is that none were launched. */
 struct model;
 bool model_graphs_known(const struct model *m);
 /* The share of a graph's GPU time that these nodes of its have, estimated; NaN: not known. */
@@ -324,6 +324,17 @@ void model_add(struct model *m, const struct recording *r);
 /* Merges what was added. */
 void model_finish(struct model *m);
 void model_free(struct model *m);
+
+/*
+ * Whether counts are known: of a damaged recording none is, nor where nothing was to be recorded
+ * (CUDASPY_RANGE never opened). Outputs ask here, or for the count itself.
+ */
+bool model_is_known(const struct model *m);
+bool model_process_is_known(const struct model_process *p);
+/* A count of the run; NaN = not known. */
+double model_count(const struct model *m, uint64_t count);
+/* Why none is known (free it); NULL = they are. */
+char *model_missing(const struct model *m);
 
 /* What cudaspy took of the threads that feed the GPU, as a share of the time that is judged: `of`
  * is the model or its view. Not more than 1; NaN = unknown. */

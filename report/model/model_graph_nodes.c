@@ -135,7 +135,7 @@ static size_t *add_all(struct model_part *p)
 
 bool model_graphs_known(const struct model *m)
 {
-	return !m->totals.graph_launches || m->in_graphs.launches;
+	return model_is_known(m) && (!m->totals.graph_launches || m->in_graphs.launches);
 }
 
 void model_add_graph_nodes(struct model_part *p)

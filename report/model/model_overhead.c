@@ -48,7 +48,8 @@ void model_finish_overheads(struct model *m)
 	}
 	if (isnan(gpu->queue_p50))
 		gpu->queue = NAN;
-	double share = overhead_share(m, gpu->first);
+	/* Of so many launches: where these are not known, neither is what they took. */
+	double share = model_is_known(m) ? overhead_share(m, gpu->first) : NAN;
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		struct model_kernel *k = &m->kernels[i];
 		double later = fmax(0, k->total - k->first);

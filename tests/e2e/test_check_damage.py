@@ -3,9 +3,13 @@
 
 tests/fuzz/damage.c does the same by the ten thousand.
 """
+import contextlib
+import csv
 import json
 import os
+import re
 import shutil
+import sqlite3
 import struct
 import subprocess
 
@@ -93,6 +97,62 @@ def test_a_damaged_recording_in_words(whole, baseline, tmp_path):
     # As a baseline it allows nothing.
     found = outcomes('--baseline', part, '-l', 'launches <= +0', '-l', f'launches = {LAUNCHES}', whole, status=3)
     assert found['launches <= +0']['outcome'] == 'inconclusive' and found[f'launches = {LAUNCHES}']['outcome'] == 'pass'
+
+
+def exact_counts(r):
+    """All that a report says to be exact."""
+    found = [*r['totals'].values(), r['in_graphs'], *(r['lost'][k] for k in ('records', 'share', 'written', 'calls')),
+             r['gpu']['first_launches'], r['gpu']['launch_ns']]
+    for rows, keys in ((r['processes'], 'calls failed launches lost_records'), (r['host']['threads'], 'calls failed launches lost_records'),
+                       (r['apis'], 'calls failed'), (r['kernels'], 'launches captured graph_launches failed first_launches'),
+                       (r['copies'], 'count bytes'), (r['graphs'], 'launches updates')):
+        found += [row[key] for row in rows for key in keys.split()]
+    return found
+
+
+def test_no_output_has_a_count_of_a_damaged_recording(whole, tmp_path):
+    """They were 0, and exact."""
+    for at, size in enumerate([100000, 1000000, whole.stat().st_size // 2, whole.stat().st_size - 8]):
+        part = cut(whole, tmp_path / 'part.cudaspy', size)
+        assert set(exact_counts(report(part))) == {None}, size
+        brief = cudaspy('report', '-f', 'brief', part, status=0).stdout
+        assert 'calls, launches, graph launches, copies, syncs: not known' in brief and '(exact)' not in brief
+        text = ' '.join(cudaspy('report', '--all', part, status=0).stdout.split())
+        assert 'nor is any count' in text and '(n/a calls x' in text and 'threads using CUDA' not in text
+        for table, columns in (('apis', [3, 4]), ('kernels', [1, 2, 3, 17]), ('copies', [3, 4]), ('threads', [3, 4])):
+            rows = csv.reader(cudaspy('report', '-f', 'csv', '--table', table, part, status=0).stdout.splitlines()[1:])
+            assert not [row for row in rows for column in columns if row[column]], table
+        p = cudaspy('export', '-f', 'openmetrics', part, status=0)
+        assert 'no count is known: the recording is damaged' in p.stderr and len(p.stderr.splitlines()) == 1
+        assert 'cudaspy_run_damaged 1\n' in p.stdout
+        assert not re.search(r'^cudaspy_(calls|launches|copies|lost_\w+|api_calls|kernel_launches)\b', p.stdout, re.M)
+        counts = {'calls', 'launches', 'syncs', 'copies', 'launch-overhead-ns'}
+        assert not counts & {*json.loads(cudaspy('export', '-f', 'bmf', part, status=0).stdout).get('run', {})}
+        p = cudaspy('export', '-f', 'csv', '-t', 'totals', part, status=0)
+        assert set(p.stdout.splitlines()[1]) == {','}
+        if at == 3:
+            trace = json.loads(cudaspy('export', '-f', 'chrome', part, status=0).stdout)
+            assert trace['cudaspy']['processes'][0]['calls'] is None
+            database = tmp_path / 'part.sqlite'
+            cudaspy('export', '-f', 'sqlite', '-o', database, part, status=0)
+            with contextlib.closing(sqlite3.connect(database)) as opened:
+                assert opened.execute('SELECT calls, launches FROM cudaspy_totals').fetchall() == [(None, None)]
+
+
+def test_a_damaged_recording_compared(whole, tmp_path):
+    part = cut(whole, tmp_path / 'part.cudaspy', 1000000)
+    text = cudaspy('diff', whole, part, status=0).stdout
+    words = ' '.join(text.split())
+    assert 'the counts of after are not known.' in words and 'gone' not in words and '-> 0' not in words
+    assert re.search(rf'launches +{LAUNCHES} +n/a +n/a', text)
+    for one, other, known, lacks in ((whole, part, 'before', 'after'), (part, whole, 'after', 'before')):
+        found = json.loads(cudaspy('diff', '-f', 'json', one, other, status=0).stdout)
+        for row in [*found['counts'].values(), *found['kernels'], *found['apis'], *found['copies']]:
+            assert row[known] and row[lacks] is None and row['difference'] is None and row['changed'] is None
+        assert {row['presence'] for row in found['kernels'] + found['apis']} <= {'both', None}
+        assert found['sites'] is None
+    both = ' '.join(cudaspy('diff', part, part, status=None).stdout.split())
+    assert not both or 'the counts of before and after are not known.' in both
 
 
 def test_one_byte_of_a_closed_recording(tmp_path):
@@ -231,6 +291,7 @@ def test_a_range_that_never_opened(tmp_path, mode, why):
     r = report(*run.glob('*.cudaspy'))
     assert r['window_ns'] is None and r['startup_ns'] is None
     assert r['processes'][0]['range_opened'] is False and r['lost']['damaged'] is None
+    assert set(exact_counts(r)) == {None}
 
 
 def test_a_range_that_one_process_of_a_run_opened(tmp_path, compile_c):

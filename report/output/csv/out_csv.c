@@ -13,12 +13,15 @@ const char *const out_table_names[] = {
         [TABLE_THREADS] = "threads", [TABLE_WHATIF] = "what-if",  NULL,
 };
 
-static void put_count(FILE *to, uint64_t v)
+/* What is not known is an empty field. */
+static void put_count(FILE *to, const struct model *m, uint64_t v)
 {
-	fprintf(to, ",%" PRIu64, v);
+	if (model_is_known(m))
+		fprintf(to, ",%" PRIu64, v);
+	else
+		putc(',', to);
 }
 
-/* What is not known is an empty field. */
 static void put_ns(FILE *to, double ns)
 {
 	if (isfinite(ns))
@@ -54,8 +57,8 @@ static void apis(const struct model *m, size_t limit, FILE *to)
 		const struct model_api *a = &m->apis[i];
 		csv_text(to, a->name);
 		fprintf(to, ",%s,%s", model_level_name(a->level), model_class_names[a->cls]);
-		put_count(to, a->calls);
-		put_count(to, a->failed);
+		put_count(to, m, a->calls);
+		put_count(to, m, a->failed);
 		put_ns(to, a->total);
 		put_ns(to, a->mean);
 		put_ns(to, a->q.p50);
@@ -84,9 +87,9 @@ static void kernels(const struct model *m, size_t limit, enum out_names names, F
 	for (size_t i = 0; i < m->kernel_count && i < limit; i++) {
 		const struct model_kernel *k = &m->kernels[i];
 		csv_text(to, kernel_name(k, names));
-		put_count(to, k->launches);
-		put_count(to, k->captured);
-		put_count(to, k->failed);
+		put_count(to, m, k->launches);
+		put_count(to, m, k->captured);
+		put_count(to, m, k->failed);
 		put_ns(to, k->total);
 		put_ns(to, k->mean);
 		put_ns(to, k->q.p50);
@@ -99,7 +102,7 @@ static void kernels(const struct model *m, size_t limit, enum out_names names, F
 			        k->most.block[1], k->most.block[2]);
 		else
 			fputs(",,,,,,,", to);
-		put_count(to, k->firsts);
+		put_count(to, m, k->firsts);
 		put_ns(to, k->first);
 		put_ns(to, k->overhead);
 		put_ns(to, k->queue_p50);
@@ -120,8 +123,8 @@ static void copies(const struct model *m, size_t limit, FILE *to)
 		const struct model_copy *c = &m->copies[i];
 		fprintf(to, "%s,%s,%s", model_direction_names[c->direction],
 		        model_memory_names[c->memory], c->async ? "true" : "false");
-		put_count(to, c->count);
-		put_count(to, c->bytes);
+		put_count(to, m, c->count);
+		put_count(to, m, c->bytes);
 		put_ns(to, c->total);
 		put_ns(to, c->max);
 		put_gpu_time(to, &c->gpu);
@@ -141,8 +144,8 @@ static void threads(const struct model *m, size_t limit, FILE *to)
 		const struct model_split *s = &t->split;
 		fprintf(to, "%" PRIu64 ",%" PRIu64 ",", m->processes[t->process].pid, t->tid);
 		csv_text(to, t->name);
-		put_count(to, t->calls);
-		put_count(to, t->failed);
+		put_count(to, m, t->calls);
+		put_count(to, m, t->failed);
 		const double ns[] = {
 		        t->api,        t->window,      s->launch_api,  s->sync,
 		        s->copy,       s->alloc,       s->module,      s->other,

@@ -103,6 +103,15 @@ static void busy(struct trace *t)
 	chrome_text(&t->out, "\n    ],\n");
 }
 
+static void put_count(struct trace *t, const struct model_process *p, const char *key,
+                      uint64_t count)
+{
+	if (model_process_is_known(p))
+		chrome_format(&t->out, ", \"%s\": %" PRIu64, key, count);
+	else
+		chrome_format(&t->out, ", \"%s\": null", key);
+}
+
 static void begin(struct trace *t)
 {
 	const struct model *m = t->job->model;
@@ -124,10 +133,10 @@ static void begin(struct trace *t)
 		put_text(&t->out, p->rank);
 		chrome_text(&t->out, ", \"host\": ");
 		put_text(&t->out, p->host);
-		chrome_format(&t->out,
-		              ", \"state\": \"%s\", \"calls\": %" PRIu64
-		              ", \"lost records\": %" PRIu64 ", \"lost calls\": %" PRIu64,
-		              process_state_names[p->state], p->calls, p->lost, p->lost_calls);
+		chrome_format(&t->out, ", \"state\": \"%s\"", process_state_names[p->state]);
+		put_count(t, p, "calls", p->calls);
+		put_count(t, p, "lost records", p->lost);
+		put_count(t, p, "lost calls", p->lost_calls);
 		chrome_text(&t->out, ", \"damage\": ");
 		put_text(&t->out, p->damage);
 		chrome_text(&t->out, "}");

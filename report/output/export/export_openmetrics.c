@@ -96,11 +96,16 @@ static void write_run(FILE *to, const struct model *m)
 {
 	struct family info = {to, "run_info", "", "The run that these figures are of; 1.", false};
 	const struct model_process *p = m->process_count ? &m->processes[0] : NULL;
+	size_t damaged = 0;
 
+	for (size_t i = 0; i < m->process_count; i++)
+		damaged += m->processes[i].damage != NULL;
 	if (p)
 		sample(&info, 1, "run_id", p->run_id, "command", p->command, "version",
 		       p->cudaspy_version, "gpu_mode", model_gpu_mode_name(m->gpu.mode), NULL);
 	one(to, "run_processes", "", "Processes that used CUDA.", (double)m->process_count);
+	one(to, "run_damaged", "", "Its recordings that are damaged: then no count is known.",
+	    (double)damaged);
 	one(to, "run_start_timestamp", "seconds", "When the first of them was started.",
 	    m->start_realtime / SECOND);
 	one(to, "wall", "seconds", "From the first load of cudaspy to the last sign of life.",
@@ -115,23 +120,25 @@ static void write_totals(FILE *to, const struct model *m)
 {
 	const struct model_totals *t = &m->totals;
 
-	one(to, "calls", "", "CUDA calls that the program made.", (double)t->calls);
-	one(to, "failed_calls", "", "CUDA calls that returned an error.", (double)t->failed);
-	one(to, "launches", "", "Kernels launched.", (double)t->launches);
-	one(to, "graph_launches", "", "Graphs launched.", (double)t->graph_launches);
-	one(to, "captured", "", "Pieces of work put into graphs.", (double)t->captured);
-	one(to, "copies", "", "Copies of memory.", (double)t->copies);
+	one(to, "calls", "", "CUDA calls that the program made.", model_count(m, t->calls));
+	one(to, "failed_calls", "", "CUDA calls that returned an error.",
+	    model_count(m, t->failed));
+	one(to, "launches", "", "Kernels launched.", model_count(m, t->launches));
+	one(to, "graph_launches", "", "Graphs launched.", model_count(m, t->graph_launches));
+	one(to, "captured", "", "Pieces of work put into graphs.", model_count(m, t->captured));
+	one(to, "copies", "", "Copies of memory.", model_count(m, t->copies));
 	one(to, "pageable_copies", "", "Copies from or to host memory that is not pinned.",
-	    (double)t->pageable_copies);
-	one(to, "copied", "bytes", "Bytes copied.", (double)t->copy_bytes);
-	one(to, "sets", "", "Memory set to a value.", (double)t->sets);
-	one(to, "syncs", "", "Calls whose purpose is to wait.", (double)t->syncs);
+	    model_count(m, t->pageable_copies));
+	one(to, "copied", "bytes", "Bytes copied.", model_count(m, t->copy_bytes));
+	one(to, "sets", "", "Memory set to a value.", model_count(m, t->sets));
+	one(to, "syncs", "", "Calls whose purpose is to wait.", model_count(m, t->syncs));
 	one(to, "implicit_syncs", "", "Copies, frees and other calls that waited for the GPU.",
-	    t->implicit_known ? (double)t->implicit_syncs : NAN);
-	one(to, "allocs", "", "Allocations and frees.", (double)t->allocs);
+	    t->implicit_known ? model_count(m, t->implicit_syncs) : NAN);
+	one(to, "allocs", "", "Allocations and frees.", model_count(m, t->allocs));
 	one(to, "lost_records", "",
-	    "Records that found a ring full; counts have them all the same.", (double)m->lost);
-	one(to, "lost_calls", "", "Calls that are in no figure.", (double)m->lost_calls);
+	    "Records that found a ring full; counts have them all the same.",
+	    model_count(m, m->lost));
+	one(to, "lost_calls", "", "Calls that are in no figure.", model_count(m, m->lost_calls));
 	one(to, "overhead", "ratio",
 	    "What cudaspy cost, of the wall time of all threads that made calls.",
 	    m->overhead_share);
@@ -257,7 +264,8 @@ static void write_kernels(FILE *to, const struct model *m)
 		bounds(&gpu, rows[i]->gpu.total / SECOND, rows[i]->gpu.low / SECOND,
 		       rows[i]->gpu.high / SECOND, "kernel", rows[i]->brief);
 	for (size_t i = 0; i < n; i++)
-		sample(&launches, (double)rows[i]->launches, "kernel", rows[i]->brief, NULL);
+		sample(&launches, model_count(m, rows[i]->launches), "kernel", rows[i]->brief,
+		       NULL);
 	free(rows);
 }
 
@@ -268,7 +276,7 @@ static void write_apis(FILE *to, const struct model *m)
 	                      false};
 
 	for (size_t i = 0; i < m->api_count; i++)
-		sample(&calls, (double)m->apis[i].calls, "api", m->apis[i].name, "level",
+		sample(&calls, model_count(m, m->apis[i].calls), "api", m->apis[i].name, "level",
 		       model_level_name(m->apis[i].level), NULL);
 	for (size_t i = 0; i < m->api_count; i++)
 		sample(&time, m->apis[i].total / SECOND, "api", m->apis[i].name, "level",

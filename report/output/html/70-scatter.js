@@ -19,10 +19,10 @@ function kernelLaunch(k) {
 
 function launchChart(root, find) {
 	const all = report.kernels.map((k) => ({ k, gpu: kernelGpu(k), launch: kernelLaunch(k) }));
-	const list = all.filter((p) => p.gpu && p.launch).sort((a, b) => b.k.launches - a.k.launches).slice(0, 300);
+	const list = all.filter((p) => p.gpu && p.launch && known(p.k.launches)).sort((a, b) => b.k.launches - a.k.launches).slice(0, 300);
 	const box = section(root, 'Launch overhead against GPU time', 'A kernel each, by one launch. Above the dashed line a launch costs the host more than the GPU works for it. Size: share of launches; bars: 95\u00a0% intervals.');
 	if (!list.length) {
-		put(box, 'p', {}, 'n/a: no kernel has a known GPU time.');
+		put(box, 'p', {}, 'n/a: of no kernel are launches and GPU time known.');
 		return;
 	}
 	const gpuLow = Math.min(...list.map((p) => p.gpu.low)), gpuHigh = Math.max(...list.map((p) => p.gpu.high));
@@ -74,7 +74,7 @@ function copyChart(root) {
 	const box = section(root, 'Copies: bandwidth against size', report.totals.copies ? count(report.totals.copies) + ' copies, ' + bytes(report.totals.copy_bytes) +
 		'; ' + count(report.totals.pageable_copies) + ' of memory that is not pinned. Bars: 95\u00a0% intervals.' : null);
 	if (!list.length) {
-		put(box, 'p', {}, report.totals.copies ? 'n/a: no copy has a known GPU time.' : 'No copies were made.');
+		put(box, 'p', {}, report.totals.copies === 0 ? 'No copies were made.' : 'n/a: no copy has a known GPU time.');
 		return;
 	}
 	const least = Math.min(...list.map((p) => p.rate)) / 2, most = Math.max(...list.map((p) => p.rate)) * 2;

@@ -87,7 +87,7 @@ function about(root) {
 	}
 	fact('GPU times', { sample: 'estimated from ' + count(report.gpu.work.all.samples) + ' timed pieces of work', cupti: 'exact, by CUPTI' + (report.gpu.partial ? ', of a part of the run' : ''), off: 'not taken (CUDASPY_GPU=off)' }[report.gpu.mode] || 'not known');
 	fact('without a known time', percent(report.gpu.unknown_work_share) + ' of the pieces of GPU work');
-	fact('records lost', count(l.records) + ' of ' + count(l.written + l.records) + (l.calls ? ', and ' + count(l.calls) + ' calls' : ''));
+	fact('records lost', count(l.records) + ' of ' + count(known(l.records) ? l.written + l.records : null) + (l.calls ? ', and ' + count(l.calls) + ' calls' : ''));
 	fact('cost of recording', 'at most ' + percent(o.own_share) + ' of a thread\'s time over the whole run; ' + time(o.per_call_ns) + ' a call, ' + time(o.samples_ns) + ' for timing GPU work, ' + time(o.collector_ns) + ' of a helper thread');
 	fact('not intercepted', report.gaps.length ? report.gaps.slice(0, 20).map((g) => g.name).join(', ') : 'nothing that was seen');
 	fact('machine', report.environment.known ? (report.environment.troubles.join('; ') || 'nothing unusual') : 'not asked: ' + text(report.environment.reason));

@@ -199,13 +199,13 @@ function diffTimes(main, d) {
 }
 
 function diffCounts(main, d) {
-	const rows = Object.entries(d.counts).filter(([, c]) => c.changed).map(([name, c]) => ({ name, was: median(c.before), is: median(c.after), change: c.difference }));
-	const box = section(main, 'Counts', 'Exact. ' + (rows.length ? 'Those that changed.' : 'None of ' + Object.keys(d.counts).length + ' changed.'), true);
+	const rows = Object.entries(d.counts).filter(([, c]) => c.changed !== false).map(([name, c]) => ({ name, was: median(c.before), is: median(c.after), change: c.difference }));
+	const box = section(main, 'Counts', 'Exact. ' + (rows.length ? 'Those that changed, or are not known.' : 'None of ' + Object.keys(d.counts).length + ' changed.'), true);
 	if (rows.length) {
 		table(box, 'Counts', rows, [['figure', (r) => r.name, null], ['was', (r) => r.was, (v, r) => unitOf(r.name)(v)], ['is', (r) => r.is, (v, r) => unitOf(r.name)(v)],
-			['change', (r) => r.change, (v) => (v > 0 ? '+' : v < 0 ? '\u2212' : '') + count(Math.abs(v))]], 0, figureWords);
+			['change', (r) => r.change, (v) => (v > 0 ? '+' : v < 0 ? '\u2212' : '') + count(known(v) ? Math.abs(v) : v)]], 0, figureWords);
 	}
-	const calls = (d.apis || []).filter((a) => a.changed || a.presence !== 'both');
+	const calls = (d.apis || []).filter((a) => a.changed);
 	if (calls.length) {
 		table(section(main, 'Calls that are made more or less often', null, true), 'Calls compared', calls, [['call', (a) => callName(a.name), null], ['change', (a) => Math.abs((median(a.after) || 0) - (median(a.before) || 0)),
 			(v, a) => ((median(a.after) || 0) > (median(a.before) || 0) ? '+' : '\u2212') + count(v)], ['were', (a) => (a.before ? a.before.median : 0), count], ['are', (a) => (a.after ? a.after.median : 0), count],
@@ -223,13 +223,14 @@ function buildDiff(root, main) {
 	[['before', d.before], ['after', d.after]].forEach(([name, s]) => put(chips, 'li.chip', {}, name + ' ', put(null, 'b', {}, text(s.verdict))));
 	put(chips, 'li.chip', {}, 'recordings ', put(null, 'b', {}, d.before.count + ' and ' + d.after.count + (d.times_judged ? '' : ': not enough to tell noise')));
 	const before = sideOf(page.before), after = sideOf(page.after);
-	if (before && after && known(before.all) && known(after.all)) {
+	const damaged = before && after && (before.report.lost.damaged || after.report.lost.damaged);
+	if (before && after && !damaged && known(before.all) && known(after.all)) {
 		diffBars(main, before, after);
 		diffParts(main, before, after);
 		diffKernels(main, before, after);
 		diffSites(main, before, after);
 	} else {
-		put(main, 'p', {}, 'One side is a baseline, or its time is not known: there is no picture of a step.');
+		put(main, 'p', {}, 'One side is a baseline, or damaged, or its time is not known: there is no picture of a step.');
 	}
 	diffTimes(main, d);
 	diffCounts(main, d);

@@ -25,7 +25,10 @@ void out_compare_put_counts(json_t *o, const struct compare_span *before,
 	json_put(o, "before", out_compare_span(before));
 	json_put(o, "after", out_compare_span(after));
 	json_put(o, "difference", json_number(after->middle - before->middle));
-	json_put(o, "changed", json_boolean(span_differs(before, after)));
+	json_put(o, "changed",
+	         isfinite(before->low) && isfinite(after->low)
+	                 ? json_boolean(span_differs(before, after))
+	                 : json_null());
 }
 
 json_t *out_compare_timing(const struct compare_timing *t, bool ratio)

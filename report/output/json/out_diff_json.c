@@ -23,16 +23,17 @@ static json_t *shape(const struct figures_part *p)
 
 static json_t *pairs(const struct compare_pairs *p, size_t limit, size_t kind)
 {
+	static const char *const presences[] = {[PRESENCE_BOTH] = "both",
+	                                        [PRESENCE_APPEARED] = "appeared",
+	                                        [PRESENCE_VANISHED] = "vanished",
+	                                        [PRESENCE_UNKNOWN] = NULL};
 	json_t *list = json_array();
 
 	for (size_t i = 0; i < p->count && i < limit; i++) {
 		const struct compare_pair *pair = &p->items[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(pair->name));
-		json_put(o, "presence",
-		         json_text(!pair->before  ? "appeared"
-		                   : !pair->after ? "vanished"
-		                                  : "both"));
+		json_put(o, "presence", json_text(presences[pair_presence(pair)]));
 		out_compare_put_counts(o, &pair->count_before, &pair->count_after);
 		json_put(o, "p50_ns", out_compare_timing(&pair->p50, true));
 		if (kind == offsetof(struct figures, kernels)) {

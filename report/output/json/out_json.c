@@ -11,26 +11,31 @@
 /* Stacks, unless more are asked for: a framework has thousands, of fifty frames each. */
 #define SITES_BRIEF 200u
 
+json_t *out_json_count(const struct model *m, uint64_t count)
+{
+	return model_is_known(m) ? json_count(count) : json_null();
+}
+
 static json_t *totals(const struct model *m)
 {
 	const struct model_totals *t = &m->totals;
 	json_t *o = json_object();
 
-	json_put(o, "calls", json_count(t->calls));
-	json_put(o, "failed", json_count(t->failed));
-	json_put(o, "launches", json_count(t->launches));
-	json_put(o, "graph_launches", json_count(t->graph_launches));
-	json_put(o, "captured", json_count(t->captured));
-	json_put(o, "copies", json_count(t->copies));
-	json_put(o, "pageable_copies", json_count(t->pageable_copies));
-	json_put(o, "copy_bytes", json_count(t->copy_bytes));
-	json_put(o, "sets", json_count(t->sets));
-	json_put(o, "syncs", json_count(t->syncs));
+	json_put(o, "calls", out_json_count(m, t->calls));
+	json_put(o, "failed", out_json_count(m, t->failed));
+	json_put(o, "launches", out_json_count(m, t->launches));
+	json_put(o, "graph_launches", out_json_count(m, t->graph_launches));
+	json_put(o, "captured", out_json_count(m, t->captured));
+	json_put(o, "copies", out_json_count(m, t->copies));
+	json_put(o, "pageable_copies", out_json_count(m, t->pageable_copies));
+	json_put(o, "copy_bytes", out_json_count(m, t->copy_bytes));
+	json_put(o, "sets", out_json_count(m, t->sets));
+	json_put(o, "syncs", out_json_count(m, t->syncs));
 	json_put(o, "implicit_syncs",
-	         t->implicit_known ? json_count(t->implicit_syncs) : json_null());
-	json_put(o, "allocs", json_count(t->allocs));
-	json_put(o, "allocated_bytes", json_count(t->allocated_bytes));
-	json_put(o, "freed_bytes", json_count(t->freed_bytes));
+	         t->implicit_known ? out_json_count(m, t->implicit_syncs) : json_null());
+	json_put(o, "allocs", out_json_count(m, t->allocs));
+	json_put(o, "allocated_bytes", out_json_count(m, t->allocated_bytes));
+	json_put(o, "freed_bytes", out_json_count(m, t->freed_bytes));
 	return o;
 }
 
@@ -73,10 +78,10 @@ static json_t *lost(const struct model *m)
 {
 	json_t *o = json_object();
 
-	json_put(o, "records", json_count(m->lost));
-	json_put(o, "share", json_share(m->lost_share));
-	json_put(o, "written", json_count(m->written));
-	json_put(o, "calls", json_count(m->lost_calls));
+	json_put(o, "records", out_json_count(m, m->lost));
+	json_put(o, "share", json_share(model_is_known(m) ? m->lost_share : NAN));
+	json_put(o, "written", out_json_count(m, m->written));
+	json_put(o, "calls", out_json_count(m, m->lost_calls));
 	char *damage = damage_of(m);
 	json_put(o, "damaged", json_text(damage));
 	free(damage);

@@ -19,6 +19,8 @@ struct headline;
 json_t *out_json_diff(const struct compare_result *c, const struct headline *h,
                       const struct out_options *o);
 
+/* An exact count of the run; null = not known. */
+json_t *out_json_count(const struct model *m, uint64_t count);
 json_t *out_json_processes(const struct model *m);
 json_t *out_json_run(const struct model *m);
 json_t *out_json_ranks(const struct model *m, const struct analysis *a);

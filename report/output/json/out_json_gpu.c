@@ -161,8 +161,8 @@ json_t *out_json_gpu(const struct model *m)
 	json_put(o, "work", work);
 	json_put(o, "launch_ns", json_ns(gpu->overhead));
 	json_put(o, "launch_p50_ns", json_ns(gpu->launch_p50));
-	json_put(o, "first_launches", json_count(gpu->firsts));
-	json_put(o, "first_ns", json_ns(gpu->first));
+	json_put(o, "first_launches", out_json_count(m, gpu->firsts));
+	json_put(o, "first_ns", json_ns(model_is_known(m) ? gpu->first : NAN));
 	json_put(o, "queue_p50_ns", json_ns(gpu->queue_p50));
 	json_put(o, "queue_total_ns", json_ns(gpu->queue));
 	json_put(o, "queue_count", isfinite(gpu->queue) ? json_count(gpu->queued) : json_null());

@@ -17,7 +17,7 @@ static json_t *failures_of(const struct model *m, size_t api)
 		json_t *o = json_object();
 		json_put(o, "code", json_integer(f->result));
 		json_put(o, "name", json_text(name));
-		json_put(o, "count", json_count(f->count));
+		json_put(o, "count", out_json_count(m, f->count));
 		json_push(list, o);
 		free(name);
 	}
@@ -34,8 +34,8 @@ json_t *out_json_apis(const struct model *m, size_t limit)
 		json_put(o, "name", json_text(a->name));
 		json_put(o, "level", json_text(model_level_name(a->level)));
 		json_put(o, "class", json_text(model_class_names[a->cls]));
-		json_put(o, "calls", json_count(a->calls));
-		json_put(o, "failed", json_count(a->failed));
+		json_put(o, "calls", out_json_count(m, a->calls));
+		json_put(o, "failed", out_json_count(m, a->failed));
 		json_put(o, "total_ns", json_ns(a->total));
 		json_put(o, "mean_ns", json_ns(a->mean));
 		json_put(o, "p50_ns", json_ns(a->q.p50));
@@ -65,11 +65,11 @@ json_t *out_json_kernels(const struct model *m, size_t limit)
 		const struct model_kernel *k = &m->kernels[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(k->name));
-		json_put(o, "launches", json_count(k->launches));
-		json_put(o, "captured", json_count(k->captured));
+		json_put(o, "launches", out_json_count(m, k->launches));
+		json_put(o, "captured", out_json_count(m, k->captured));
 		json_put(o, "graph_launches",
 		         model_graphs_known(m) ? json_count(k->graph_launches) : json_null());
-		json_put(o, "failed", json_count(k->failed));
+		json_put(o, "failed", out_json_count(m, k->failed));
 		json_put(o, "api_total_ns", json_ns(k->total));
 		json_put(o, "api_mean_ns", json_ns(k->mean));
 		json_put(o, "api_p50_ns", json_ns(k->q.p50));
@@ -77,7 +77,7 @@ json_t *out_json_kernels(const struct model *m, size_t limit)
 		json_put(o, "api_p99_ns", json_ns(k->q.p99));
 		json_put(o, "api_max_ns", json_ns(k->max));
 		json_put(o, "first_ns", json_ns(k->first));
-		json_put(o, "first_launches", json_count(k->firsts));
+		json_put(o, "first_launches", out_json_count(m, k->firsts));
 		json_put(o, "launch_ns", json_ns(k->overhead));
 		json_put(o, "queue_p50_ns", json_ns(k->queue_p50));
 		json_put(o, "queue_total_ns", json_ns(k->queue));
@@ -108,8 +108,8 @@ json_t *out_json_copies(const struct model *m)
 		json_put(o, "direction", json_text(model_direction_names[c->direction]));
 		json_put(o, "host_memory", json_text(model_memory_names[c->memory]));
 		json_put(o, "async", json_boolean(c->async));
-		json_put(o, "count", json_count(c->count));
-		json_put(o, "bytes", json_count(c->bytes));
+		json_put(o, "count", out_json_count(m, c->count));
+		json_put(o, "bytes", out_json_count(m, c->bytes));
 		json_put(o, "api_total_ns", json_ns(c->total));
 		json_put(o, "api_max_ns", json_ns(c->max));
 		out_json_put_gpu_time(o, &c->gpu);
@@ -178,11 +178,11 @@ json_t *out_json_graphs(const struct model *m)
 		json_t *o = json_object();
 		json_put(o, "id", json_text(id));
 		json_put(o, "pid", json_count(g->pid));
-		json_put(o, "launches", json_count(g->launches));
+		json_put(o, "launches", out_json_count(m, g->launches));
 		json_put(o, "api_total_ns", json_ns(g->total));
 		json_put(o, "instantiate_ns", json_ns(g->instantiate));
 		out_json_put_gpu_time(o, &g->gpu);
-		json_put(o, "updates", json_count(g->updates));
+		json_put(o, "updates", out_json_count(m, g->updates));
 		json_put(o, "alive", json_boolean(g->alive));
 		put_nodes(o, m, g);
 		json_push(list, o);

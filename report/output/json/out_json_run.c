@@ -22,6 +22,12 @@ static void put_split(json_t *o, const struct model_split *s)
 	json_put(o, "sync_ns", json_ns(s ? s->sync : NAN));
 }
 
+/* An exact count of a process; null = not known. */
+static json_t *count_of(const struct model_process *p, uint64_t count)
+{
+	return model_process_is_known(p) ? json_count(count) : json_null();
+}
+
 json_t *out_json_host(const struct model *m)
 {
 	json_t *host = json_object(), *threads = json_array();
@@ -30,20 +36,21 @@ json_t *out_json_host(const struct model *m)
 	json_put(host, "window_ns", json_ns(m->has_host ? m->host_window : NAN));
 	for (size_t i = 0; i < m->thread_count; i++) {
 		const struct model_thread *t = &m->threads[i];
+		const struct model_process *p = &m->processes[t->process];
 		json_t *o = json_object();
 		json_put(o, "tid", json_count(t->tid));
 		json_put(o, "name", json_text(t->name));
-		json_put(o, "pid", json_count(m->processes[t->process].pid));
+		json_put(o, "pid", json_count(p->pid));
 		put_split(o, &t->split);
 		json_put(o, "absent_ns", json_ns(t->split.absent));
 		json_put(o, "window_ns", json_ns(t->window));
 		json_put(o, "cpu_wait_ns", json_ns(t->cpu_wait));
 		json_put(o, "cpu_cores", json_ns(t->cpu_cores));
 		json_put(o, "api_ns", json_ns(t->api));
-		json_put(o, "calls", json_count(t->calls));
-		json_put(o, "failed", json_count(t->failed));
-		json_put(o, "launches", json_count(t->launches));
-		json_put(o, "lost_records", json_count(t->lost));
+		json_put(o, "calls", count_of(p, t->calls));
+		json_put(o, "failed", count_of(p, t->failed));
+		json_put(o, "launches", count_of(p, t->launches));
+		json_put(o, "lost_records", count_of(p, t->lost));
 		json_put(o, "issues_gpu_work", json_boolean(t->issues));
 		json_push(threads, o);
 	}
@@ -148,10 +155,10 @@ json_t *out_json_processes(const struct model *m)
 		json_put(o, "wall_ns", json_ns(p->wall));
 		json_put(o, "window_ns", json_ns(p->window));
 		json_put(o, "startup_ns", json_ns(p->startup));
-		json_put(o, "calls", json_count(p->calls));
-		json_put(o, "failed", json_count(p->failed));
-		json_put(o, "launches", json_count(p->launches));
-		json_put(o, "lost_records", json_count(p->lost));
+		json_put(o, "calls", count_of(p, p->calls));
+		json_put(o, "failed", count_of(p, p->failed));
+		json_put(o, "launches", count_of(p, p->launches));
+		json_put(o, "lost_records", count_of(p, p->lost));
 		json_put(o, "driver_version", version(p->driver_version));
 		json_put(o, "runtime_versions", runtime_versions(p));
 		json_put(o, "devices", devices(p));

@@ -124,11 +124,15 @@ static void figures(struct brief *b)
 	double window = of->host_window;
 
 	part(b, "FIGURES", FIGURES_BYTES);
-	line(b, "calls %llu, launches %llu, graph launches %llu, copies %llu, syncs %llu (%s)",
-	     (unsigned long long)m->totals.calls, (unsigned long long)m->totals.launches,
-	     (unsigned long long)m->totals.graph_launches, (unsigned long long)m->totals.copies,
-	     (unsigned long long)m->totals.syncs,
-	     m->lost_calls ? "not all: calls were lost" : "exact");
+	if (model_is_known(m))
+		line(b,
+		     "calls %llu, launches %llu, graph launches %llu, copies %llu, syncs %llu (%s)",
+		     (unsigned long long)m->totals.calls, (unsigned long long)m->totals.launches,
+		     (unsigned long long)m->totals.graph_launches,
+		     (unsigned long long)m->totals.copies, (unsigned long long)m->totals.syncs,
+		     m->lost_calls ? "not all: calls were lost" : "exact");
+	else
+		line(b, "calls, launches, graph launches, copies, syncs: not known");
 	if (s->loop) {
 		char *beside = s->loop->threads > 1 ? alloc_format(" in %zu threads side by side",
 		                                                   s->loop->threads)
@@ -172,14 +176,16 @@ static void figures(struct brief *b)
 		     of->phase ? s->judged : "the window");
 	for (size_t i = 0; m->gpu.measured && i < m->kernel_count && i < KERNELS; i++) {
 		const struct model_kernel *k = &m->kernels[i];
-		char *name = text_fit(k->brief, 60);
+		char *name = text_fit(k->brief, 60),
+		     *launches = model_is_known(m) ? alloc_format("%llu launches (exact)",
+		                                                  (unsigned long long)k->launches)
+		                                   : alloc_string("launches not known");
 		if (isfinite(k->gpu.total))
-			line(b,
-			     "kernel %s: %s %% of the run's GPU time (%s), %llu launches (exact)",
-			     name, unit_percent(share, k->gpu.total, m->gpu.all.total),
-			     m->gpu.estimated ? "sampled" : "exact",
-			     (unsigned long long)k->launches);
+			line(b, "kernel %s: %s %% of the run's GPU time (%s), %s", name,
+			     unit_percent(share, k->gpu.total, m->gpu.all.total),
+			     m->gpu.estimated ? "sampled" : "exact", launches);
 		free(name);
+		free(launches);
 	}
 	not_kernels(b);
 }

@@ -79,10 +79,13 @@ static bool tells_per_step(const struct compare_result *c, const struct headline
 /* Of a mean of steps a smaller share is a step more or less at the loop's ends. */
 #define MEAN_CHANGED 0.0005
 
+/* Where it is known of one side alone that is told too. */
 static bool count_changed(const struct compare_total *t)
 {
 	double change = fabs(t->after.middle - t->before.middle);
 
+	if (span_half_known(&t->before, &t->after))
+		return true;
 	return span_differs(&t->before, &t->after) &&
 	       !(t->per_step && change < MEAN_CHANGED * t->before.middle);
 }

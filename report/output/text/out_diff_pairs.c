@@ -17,7 +17,8 @@ static bool pair_tells(const struct compare_pair *p)
 {
 	double change = p->p50.after.middle / p->p50.before.middle - 1;
 
-	if (pair_changed(p) || (p->p50.judged && timing_moved(&p->p50, true)))
+	if (pair_changed(p) || span_half_known(&p->count_before, &p->count_after) ||
+	    (p->p50.judged && timing_moved(&p->p50, true)))
 		return true;
 	return !p->p50.judged && !pair_is_few(p) && fabs(change) >= OUT_DIFF_CHANGE_TOLD;
 }
@@ -49,10 +50,12 @@ static void put_rest(const struct compare_pairs *p, size_t told, size_t shown, c
 
 static void count_cells(struct text_layout_table *t, const struct compare_pair *p)
 {
+	enum compare_presence presence = pair_presence(p);
+
 	out_diff_range(t, METRIC_COUNT, &p->count_before);
 	out_diff_range(t, METRIC_COUNT, &p->count_after);
-	if (!p->before || !p->after)
-		table_cell(t, "%s", p->before ? "gone" : "new");
+	if (presence == PRESENCE_VANISHED || presence == PRESENCE_APPEARED)
+		table_cell(t, "%s", presence == PRESENCE_VANISHED ? "gone" : "new");
 	else
 		out_diff_difference(t, METRIC_COUNT, &p->count_before, &p->count_after);
 }

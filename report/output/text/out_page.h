@@ -55,7 +55,7 @@ void out_page_occupancy(const struct model *m, const struct out_options *o,
 void out_page_overview(const struct model *m, struct text_layout *page);
 
 /* The pieces of tables: out_page_cells.c. */
-void out_page_count(struct text_layout_table *t, uint64_t count);
+void out_page_count(struct text_layout_table *t, double count); /* NaN: n/a */
 void out_page_time(struct text_layout_table *t, double ns);
 void out_page_percent(struct text_layout_table *t, double part, double whole);
 /* A figure that stands for less of its launches is marked. */
@@ -71,8 +71,8 @@ const char *out_page_name(const struct model_kernel *k, enum out_names names);
 /* What kernels are sorted by, as a column of its own: its head, NULL where all tables of kernels
  * have it; and the cell of one kernel, or of what is none (NULL). */
 const char *out_page_sorted_head(enum model_sort_key key);
-void out_page_sorted_cell(struct text_layout_table *t, const struct model_kernel *k,
-                          enum model_sort_key key);
+void out_page_sorted_cell(struct text_layout_table *t, const struct model *m,
+                          const struct model_kernel *k, enum model_sort_key key);
 /* The same of what may be a kernel's full name. */
 const char *out_page_name_of(const struct model *m, const char *name, enum out_names names);
 

@@ -7,9 +7,12 @@
 #include "report/base/units.h"
 #include "report/output/text/out_page.h"
 
-void out_page_count(struct text_layout_table *t, uint64_t count)
+void out_page_count(struct text_layout_table *t, double count)
 {
-	table_cell(t, "%llu", (unsigned long long)count);
+	if (isfinite(count))
+		table_cell(t, "%.0f", count);
+	else
+		table_cell(t, "n/a");
 }
 
 void out_page_time(struct text_layout_table *t, double ns)

@@ -136,7 +136,7 @@ static void merged_table(const struct model *m, const struct analysis *a, struct
 		text_layout_line(page,
 		                 "What of the launches was waiting for a full queue is not known "
 		                 "without GPU time.");
-	if (m->totals.implicit_known)
+	if (m->totals.implicit_known && model_is_known(m))
 		text_layout_line(
 		        page,
 		        "Implicit syncs (copies, frees and other calls that waited for the GPU): "

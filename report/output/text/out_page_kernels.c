@@ -14,14 +14,6 @@
 #define OCCUPANCY_SHARE 0.01
 #define OCCUPANCY_GOOD  0.60
 
-static void count_cell(struct text_layout_table *t, uint64_t count, bool known)
-{
-	if (known)
-		out_page_count(t, count);
-	else
-		table_cell(t, "n/a");
-}
-
 /* What a table of kernels has beside what it always has. */
 struct kernel_columns {
 	bool captured, graphs, overhead;
@@ -73,13 +65,13 @@ const char *out_page_sorted_head(enum model_sort_key key)
 	return key < COUNT(heads) ? heads[key] : NULL;
 }
 
-void out_page_sorted_cell(struct text_layout_table *t, const struct model_kernel *k,
-                          enum model_sort_key key)
+void out_page_sorted_cell(struct text_layout_table *t, const struct model *m,
+                          const struct model_kernel *k, enum model_sort_key key)
 {
 	if (!k)
 		table_cell(t, "-");
 	else if (key == SORT_FAILED)
-		out_page_count(t, k->failed);
+		out_page_count(t, model_count(m, k->failed));
 	else
 		out_page_time(t, key == SORT_TOTAL  ? k->total
 		                 : key == SORT_MEAN ? k->mean
@@ -99,17 +91,17 @@ static void ratio_cell(struct text_layout_table *t, double ratio)
 static void put_line(struct text_layout_table *t, const struct model *m, const struct line *l,
                      struct kernel_columns has)
 {
-	count_cell(t, l->launches, true);
+	out_page_count(t, model_count(m, l->launches));
 	if (has.captured)
-		count_cell(t, l->captured, true);
+		out_page_count(t, model_count(m, l->captured));
 	if (has.graphs)
-		count_cell(t, l->graphs, true);
+		out_page_count(t, model_count(m, l->graphs));
 	out_page_time(t, l->launch);
 	if (has.sorted)
-		out_page_sorted_cell(t, l->kernel, has.key);
+		out_page_sorted_cell(t, m, l->kernel, has.key);
 	out_page_time(t, l->p50);
 	out_page_time(t, l->queue);
-	count_cell(t, l->queued, isfinite(l->queue));
+	out_page_count(t, isfinite(l->queue) ? (double)l->queued : NAN);
 	out_page_gpu_cells(t, l->gpu);
 	out_page_time(t, l->gpu->mean);
 	if (has.ratio)
@@ -194,8 +186,9 @@ static void explain(const struct model *m, struct kernel_columns has, struct tex
 	if (m->gpu.measured && m->gpu.launched.total > m->window)
 		text_layout_line(page, "%%win may be over 100: kernels ran beside one another, on "
 		                       "several streams or devices.");
-	text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
-	                 (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
+	if (model_is_known(m))
+		text_layout_line(page, "First launches (lazy loading), apart: %llu, %s.",
+		                 (unsigned long long)m->gpu.firsts, unit_time(text, m->gpu.first));
 }
 
 void out_page_kernels(const struct model *m, const struct out_options *o, struct text_layout *page)

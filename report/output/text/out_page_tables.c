@@ -70,8 +70,8 @@ void out_page_apis(const struct model *m, const struct out_options *o, struct te
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_api *a = &m->apis[i];
-		out_page_count(&t, a->calls);
-		out_page_count(&t, a->failed);
+		out_page_count(&t, model_count(m, a->calls));
+		out_page_count(&t, model_count(m, a->failed));
 		out_page_time(&t, a->total);
 		out_page_percent(&t, a->total - a->before_window, m->window);
 		out_page_time(&t, a->mean);
@@ -122,8 +122,8 @@ void out_page_copies(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < m->copy_count; i++) {
 		const struct model_copy *c = &m->copies[i];
-		out_page_count(&t, c->count);
-		table_cell(&t, "%s", unit_bytes(text, (double)c->bytes));
+		out_page_count(&t, model_count(m, c->count));
+		table_cell(&t, "%s", unit_bytes(text, model_count(m, c->bytes)));
 		out_page_time(&t, c->total);
 		out_page_percent(&t, c->total, m->window);
 		out_page_time(&t, c->total / (double)c->count);
@@ -176,13 +176,15 @@ void out_page_work(const struct model *m, struct text_layout *page)
 			}
 		if (!calls)
 			continue;
-		out_page_count(&table, calls);
-		out_page_count(&table, failed);
+		out_page_count(&table, model_count(m, calls));
+		out_page_count(&table, model_count(m, failed));
 		out_page_time(&table, m->class_ns[rows[i].cls]);
 		out_page_percent(&table, m->class_ns[rows[i].cls], m->window);
 		table_cell(&table, "%s", rows[i].name);
 	}
 	table_print(&table, page);
+	if (!model_is_known(m))
+		return;
 	text_layout_line(
 	        page,
 	        "Device memory of known size: %s allocated, %s freed. Captured into graphs: %llu "
@@ -197,7 +199,7 @@ static void inside_graphs(const struct model *m, struct text_layout *page)
 	const struct model_in_graphs *in = &m->in_graphs;
 	char bytes[UNIT_BYTES];
 
-	if (!in->launches)
+	if (!in->launches || !model_is_known(m))
 		return;
 	text_layout_line(page,
 	                 "Inside them, by %llu of %llu launches%s: kernels %llu, copies %llu (%s), "
@@ -301,7 +303,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 	table_start(&t, columns, COUNT(columns));
 	for (size_t i = 0; i < rows; i++) {
 		const struct model_graph *g = &m->graphs[i];
-		out_page_count(&t, g->launches);
+		out_page_count(&t, model_count(m, g->launches));
 		out_page_time(&t, g->total);
 		out_page_percent(&t, g->total, m->window);
 		out_page_time(&t, g->launches ? g->total / (double)g->launches : NAN);
@@ -310,7 +312,7 @@ void out_page_graphs(const struct model *m, const struct out_options *o, struct 
 			out_page_count(&t, g->nodes);
 		else
 			table_cell(&t, "n/a");
-		out_page_count(&t, g->updates);
+		out_page_count(&t, model_count(m, g->updates));
 		out_page_time(&t, g->instantiate);
 		table_cell(&t, "%s", g->alive ? "alive" : "destroyed");
 		table_cell(&t, "%#llx", (unsigned long long)g->handle);

@@ -21,9 +21,13 @@ static void what_ran(const struct model_process *p, struct text_layout *page)
 	                            : alloc_string("");
 
 	text_layout_fact(page, "command", "%s", or_unknown(p->command));
-	text_layout_fact(page, "process", "%llu on %s%s%s, %llu thread%s using CUDA",
-	                 (unsigned long long)p->pid, or_unknown(p->host), rank, fork,
-	                 (unsigned long long)p->threads, p->threads == 1 ? "" : "s");
+	char *threads = model_process_is_known(p) ? alloc_format(", %llu thread%s using CUDA",
+	                                                         (unsigned long long)p->threads,
+	                                                         p->threads == 1 ? "" : "s")
+	                                          : alloc_string("");
+	text_layout_fact(page, "process", "%llu on %s%s%s%s", (unsigned long long)p->pid,
+	                 or_unknown(p->host), rank, fork, threads);
+	free(threads);
 	free(rank);
 	free(fork);
 }
@@ -176,28 +180,25 @@ static void loss_and_cost(const struct model *m, const struct analysis *a, struc
 	char share[UNIT_BYTES], each[UNIT_BYTES], samples[UNIT_BYTES], asked[UNIT_BYTES],
 	        stacks[UNIT_BYTES], collector[UNIT_BYTES];
 	uint64_t timed = 0;
-	bool whole = true;
+	bool known = model_is_known(m);
 
 	for (size_t i = 0; i < m->process_count; i++)
-		whole &= !m->processes[i].damage;
-	if (!whole)
-		text_layout_alarm(page, "lost",
-		                  "not known: a recording is damaged, no count is exact");
+		timed += m->processes[i].samples;
+	if (!known)
+		text_layout_alarm(page, "lost", "not known; nor is any count");
 	else if (m->lost_calls)
 		text_layout_alarm(page, "lost", "%llu calls, which are in no figure",
 		                  (unsigned long long)m->lost_calls);
-	if (whole && m->lost)
+	if (known && m->lost)
 		text_layout_alarm(
 		        page, "lost",
 		        "%llu records of %llu (%s %%): percentiles and time slices lack them%s",
 		        (unsigned long long)m->lost, (unsigned long long)m->written,
 		        unit_percent(share, (double)m->lost, (double)m->written),
 		        m->lost_calls ? "" : ", counts and sums do not");
-	if (whole && !m->lost && !m->lost_calls)
+	if (known && !m->lost && !m->lost_calls)
 		text_layout_fact(page, "lost", "nothing: %llu calls, all counted",
 		                 (unsigned long long)m->totals.calls);
-	for (size_t i = 0; i < m->process_count; i++)
-		timed += m->processes[i].samples;
 	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
 	                                      unit_time(samples, m->samples_cost))
 	                       : alloc_string("");
@@ -207,17 +208,19 @@ static void loss_and_cost(const struct model *m, const struct analysis *a, struc
 	char *sites = m->sites_cost > 0
 	                      ? alloc_format(", call sites %s", unit_time(stacks, m->sites_cost))
 	                      : alloc_string("");
+	char *calls = known ? alloc_format("%llu", (unsigned long long)m->totals.calls)
+	                    : alloc_string("n/a");
 	char *own = out_page_own_share(m, a);
 	char *run =
 	        isfinite(m->own_share) && isfinite(model_own_judged(m, a->of))
 	                ? alloc_format(", %s %% of the run", unit_percent(share, m->own_share, 1))
 	                : alloc_string("");
 	text_layout_fact(page, "own cost",
-	                 "in your threads %s%s; a helper %s on another core (%llu calls x "
+	                 "in your threads %s%s; a helper %s on another core (%s calls x "
 	                 "%s%s%s%s)",
-	                 own, run, unit_time_apart(collector, m->collector),
-	                 (unsigned long long)m->totals.calls, unit_time(each, m->per_call),
-	                 sampling, graphs, sites);
+	                 own, run, unit_time_apart(collector, m->collector), calls,
+	                 unit_time(each, m->per_call), sampling, graphs, sites);
+	free(calls);
 	free(run);
 	free(own);
 	free(sampling);
@@ -301,15 +304,16 @@ void out_page_processes(const struct model *m, struct text_layout *page)
 	table_start(&t, columns, sizeof(columns) / sizeof(columns[0]));
 	for (size_t i = 0; i < m->process_count; i++) {
 		const struct model_process *p = &m->processes[i];
-		out_page_count(&t, p->pid);
+		bool known = model_process_is_known(p);
+		out_page_count(&t, (double)p->pid);
 		table_cell(&t, "%s", p->rank ? p->rank : "-");
 		table_cell(&t, "%s", process_state_names[p->state]);
 		out_page_time(&t, p->wall);
 		out_page_time(&t, p->window);
-		out_page_count(&t, p->calls);
-		out_page_count(&t, p->failed);
-		out_page_count(&t, p->launches);
-		out_page_count(&t, p->lost);
+		out_page_count(&t, known ? (double)p->calls : NAN);
+		out_page_count(&t, known ? (double)p->failed : NAN);
+		out_page_count(&t, known ? (double)p->launches : NAN);
+		out_page_count(&t, known ? (double)p->lost : NAN);
 		table_cell(&t, "%s", or_unknown(p->command));
 	}
 	table_print(&t, page);

@@ -253,21 +253,18 @@ static void unknown(const struct screen_report *r, struct text_layout *page)
 static void recording(const struct screen_report *r, struct text_layout *page)
 {
 	const struct model *m = r->m;
-	bool damaged = false;
 
-	for (size_t i = 0; i < m->process_count; i++) {
+	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].never_opened)
 			return;
-		damaged |= m->processes[i].damage != NULL;
-	}
 	char share[UNIT_BYTES], collector[UNIT_BYTES];
 	char *own = out_page_own_share(m, r->a);
 	char *lost =
-	        damaged         ? alloc_string("not known")
-	        : m->lost_calls ? alloc_format("%llu calls", (unsigned long long)m->lost_calls)
-	        : m->lost       ? alloc_format("%s %% of the records",
-	                                       unit_percent(share, (double)m->lost, (double)m->written))
-	                        : alloc_string("none");
+	        !model_is_known(m) ? alloc_string("not known")
+	        : m->lost_calls    ? alloc_format("%llu calls", (unsigned long long)m->lost_calls)
+	        : m->lost          ? alloc_format("%s %% of the records",
+	                                          unit_percent(share, (double)m->lost, (double)m->written))
+	                           : alloc_string("none");
 	bool much = m->own_warning || model_own_judged(m, r->a->of) > OWN_SHARE_BUDGET;
 	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s", own,
 	                 unit_time_apart(collector, m->collector), lost,

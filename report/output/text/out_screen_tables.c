@@ -180,7 +180,7 @@ static void put_row(struct text_layout_table *t, const struct screen_report *r, 
 	} else {
 		out_page_time(t, api);
 	}
-	out_page_count(t, launches);
+	out_page_count(t, model_count(r->m, launches));
 	out_page_time(t, has.gpu ? gpu->mean : api / (double)launches);
 	if (has.wide) {
 		out_page_time(t, api > 0 ? api / (double)launches : NAN);
@@ -192,7 +192,7 @@ static void put_row(struct text_layout_table *t, const struct screen_report *r, 
 			table_cell(t, "-");
 	}
 	if (has.sorted)
-		out_page_sorted_cell(t, k, r->o->sort);
+		out_page_sorted_cell(t, r->m, k, r->o->sort);
 	table_cell(t, "%s", name);
 }
 

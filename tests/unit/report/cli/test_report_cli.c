@@ -64,7 +64,7 @@ static void write_run(const char *name, const char *run_id, uint64_t pid)
 	struct made m;
 	char path[600];
 
-	made_sample(&m, 0);
+	made_sample(&m, MADE_AREAS);
 	memset(made_header(&m)->run_id, 0, sizeof(made_header(&m)->run_id));
 	strcpy(made_header(&m)->run_id, run_id);
 	made_header(&m)->pid = pid;
