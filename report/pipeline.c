@@ -38,18 +38,21 @@ static int read_all(struct model *m, char *const *paths, size_t count)
 	return 0;
 }
 
-/* Whether every kernel that was expected ran. */
-static bool all_ran(const struct model *m, const struct out_options *o)
+/* Whether every kernel that was expected ran, as a command's exit status. */
+static int expected(const struct model *m, const struct out_options *o)
 {
-	bool all = true;
+	int status = EXIT_DONE;
 
-	for (size_t i = 0; i < o->expectation_count; i++) {
+	for (size_t i = 0; i < o->expectation_count && status != EXIT_INCONCLUSIVE; i++) {
 		struct expect_found x;
 		expect_find(m, &o->expectations[i], &x);
-		all &= x.ran;
+		if (!x.known) /* of any of them */
+			status = EXIT_INCONCLUSIVE;
+		else if (!x.ran)
+			status = EXIT_UNEXPECTED;
 		expect_found_free(&x);
 	}
-	return all;
+	return status;
 }
 
 /* Its index, PHASE_NONE for the whole run; -1 when there is no such phase and one line was written.
@@ -96,7 +99,7 @@ int pipeline_report(const struct report_request *request, const char *output, ch
 		file.show = request->show;
 		request->write(&m, &a, &out);
 		status = out_end(&file, output);
-		status = status == EXIT_DONE && !all_ran(&m, &out) ? EXIT_UNEXPECTED : status;
+		status = status == EXIT_DONE ? expected(&m, &out) : status;
 		analysis_free(&a);
 	}
 	model_free(&m);

@@ -7,8 +7,6 @@
 
 #include "report/gate/config.h"
 
-#define EXIT_INCONCLUSIVE 3
-
 /* Writes the baseline of these recordings to a file; the exit status. */
 int check_save(char *const *names, size_t count, const struct config *config, const char *path);
 

@@ -70,8 +70,10 @@ static const struct option_row rows[] = {
                    "judge all of the run, start or loop N, not the loop with most time"},
         [UNIT_PER_STEP] = {"unit-per-step", 0, "N",
                            "what a step deals with, samples say: prints the throughput"},
-        [EXPECT_KERNEL] = {"expect-kernel", 0, "REGEX",
-                           "say whether a kernel of that name ran; exit 1 if none did"},
+        [EXPECT_KERNEL] =
+                {"expect-kernel", 0, "REGEX",
+                 "say whether a kernel of that name ran; exit 1 if none did, 3 if that is "
+                 "not known"},
         [WHAT_IF] = {"what-if", 0, "CHANGE",
                      "predict graphs, pinned, no-sync, no-alloc, overlap, host=0, "
                      "cpu-wait=0, fused, graphs-unchanged, kernel:REGEX=K or all of these; may "

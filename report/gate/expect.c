@@ -80,15 +80,13 @@ static void add(char **note, char *more)
 /* What may hide a kernel that seems never to have run. */
 static void take_doubts(const struct model *m, struct expect_found *x)
 {
-	uint64_t nameless = 0, running = 0, damaged = 0;
+	uint64_t nameless = 0, running = 0;
 
 	for (size_t i = 0; i < m->kernel_count; i++)
 		if (kernel_is_nameless(m->kernels[i].name))
 			nameless += m->kernels[i].launches;
 	for (size_t i = 0; i < m->process_count; i++)
 		running += m->processes[i].state == PROCESS_RUNNING;
-	for (size_t i = 0; i < m->process_count; i++)
-		damaged += m->processes[i].damage != NULL;
 	if (nameless)
 		add(&x->note, alloc_format("%llu launches are of kernels without a known name",
 		                           (unsigned long long)nameless));
@@ -99,8 +97,6 @@ static void take_doubts(const struct model *m, struct expect_found *x)
 	if (m->lost_calls)
 		add(&x->note, alloc_format("%llu calls are in no figure: too many threads",
 		                           (unsigned long long)m->lost_calls));
-	if (damaged)
-		add(&x->note, alloc_format("the recording is damaged"));
 	if (running)
 		add(&x->note, alloc_format("the program runs still"));
 }
@@ -109,7 +105,7 @@ void expect_find(const struct model *m, const struct expect_rule *e, struct expe
 {
 	uint64_t in_graphs = 0;
 
-	*to = (struct expect_found){.gpu = NAN, .gpu_share = NAN};
+	*to = (struct expect_found){.known = model_is_known(m), .gpu = NAN, .gpu_share = NAN};
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))
@@ -130,7 +126,9 @@ void expect_find(const struct model *m, const struct expect_rule *e, struct expe
 	}
 	if (isfinite(to->gpu) && m->gpu.all.total > 0)
 		to->gpu_share = fmin(1, to->gpu / m->gpu.all.total);
-	if (!to->ran)
+	if (!to->known)
+		to->note = model_missing(m);
+	else if (!to->ran)
 		take_doubts(m, to);
 	else if (!to->launches && in_graphs)
 		to->note = alloc_format("graphs ran it %llu times", (unsigned long long)in_graphs);
@@ -150,5 +148,5 @@ double expect_per_step(const struct model *m, const struct model_kernel *k)
 {
 	double steps = m->steps.source == STEPS_NONE ? 0 : (double)m->steps.count;
 
-	return steps > 0 ? (double)k->launches / steps : NAN;
+	return steps > 0 ? model_count(m, k->launches) / steps : NAN;
 }

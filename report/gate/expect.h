@@ -23,8 +23,9 @@ void expect_free(struct expect_rule *e);
 
 #define EXPECT_SHOWN 5
 
-struct expect_found { /* what became of it */
-	bool ran;
+struct expect_found {                /* what became of it */
+	bool known;                  /* whether it ran can be told: counts are known */
+	bool ran;                    /* a kernel of that name is there */
 	uint64_t launches, captured; /* of all kernels that match */
 	double gpu, gpu_share;       /* ns, and of all GPU time; NaN = not known */
 	size_t match_count;

@@ -113,6 +113,28 @@ def test_a_kernel_that_ran(record):
     assert found['instead'] is None and found['note'] is None
 
 
+def damaged(recording):
+    recording.write_bytes(recording.read_bytes()[:1000000])
+    return recording
+
+
+@pytest.mark.parametrize('name', ['flash', 'none'])
+@pytest.mark.parametrize('make, why', [(lambda record: damaged(record('fast')), 'the recording is damaged: '),
+                                       (lambda record: record('fast', CUDASPY_RANGE='profiler'), 'its range never opened')],
+                         ids=['damaged', 'range'])
+def test_whether_a_kernel_ran_is_not_known(record, make, why, name):
+    """It was said never to have run, nor any other, with exit status 1."""
+    recording = make(record)
+    found, = expectations('--expect-kernel', name, recording, status=3)
+    assert (found['ran'], found['launches'], found['captured'], found['instead']) == (None,) * 4
+    assert found['note'].startswith(why)
+    for form in ('text', 'md'):
+        p = ask('report', '-f', form, '--expect-kernel', name, recording)
+        text = ' '.join(p.stdout.split())
+        assert p.returncode == 3 and 'NEVER RAN' not in text and 'whether a kernel of that name ran' in text and why in text
+    assert ask('check', '--expect-kernel', name, recording).returncode == 3
+
+
 def test_a_kernel_that_never_ran(record):
     recording = record('slow', **SAMPLED)
     found, = expectations('--expect-kernel', 'flash', recording, status=1)

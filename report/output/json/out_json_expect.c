@@ -11,7 +11,7 @@ static json_t *kernels(const struct model *m, const struct model_kernel *const *
 		const struct model_kernel *k = list[i];
 		json_t *o = json_object();
 		json_put(o, "name", json_text(k->name));
-		json_put(o, "launches", json_count(k->launches));
+		json_put(o, "launches", out_json_count(m, k->launches));
 		json_put(o, "launches_per_step", json_share(expect_per_step(m, k)));
 		json_put(o, "gpu_share", json_share(k->gpu.total / m->gpu.all.total));
 		json_push(all, o);
@@ -28,13 +28,14 @@ json_t *out_json_expect(const struct model *m, const struct out_options *o)
 		json_t *row = json_object();
 		expect_find(m, &o->expectations[i], &x);
 		json_put(row, "pattern", json_text(o->expectations[i].pattern));
-		json_put(row, "ran", json_boolean(x.ran));
-		json_put(row, "launches", json_count(x.launches));
-		json_put(row, "captured", json_count(x.captured));
+		json_put(row, "ran", x.known ? json_boolean(x.ran) : json_null());
+		json_put(row, "launches", out_json_count(m, x.launches));
+		json_put(row, "captured", out_json_count(m, x.captured));
 		json_put(row, "gpu_total_ns", json_ns(x.gpu));
 		json_put(row, "gpu_share", json_share(x.gpu_share));
 		json_put(row, "kernels", kernels(m, x.matches, x.match_count));
-		json_put(row, "instead", x.ran ? json_null() : kernels(m, x.others, x.other_count));
+		json_put(row, "instead",
+		         x.ran || !x.known ? json_null() : kernels(m, x.others, x.other_count));
 		json_put(row, "note", json_text(x.note));
 		json_push(list, row);
 		expect_found_free(&x);

@@ -48,7 +48,10 @@ void out_page_expect(const struct model *m, const struct out_options *o, struct 
 		const char *pattern = o->expectations[i].pattern;
 		struct expect_found x;
 		expect_find(m, &o->expectations[i], &x);
-		if (x.ran) {
+		if (!x.known) {
+			text_layout_alarm(page, "not known",
+			                  "%s: whether a kernel of that name ran", pattern);
+		} else if (x.ran) {
 			char *what = figures(x.launches, NAN, x.gpu_share);
 			text_layout_fact(page, "ran", "%s: %s", pattern, what);
 			free(what);
@@ -60,7 +63,7 @@ void out_page_expect(const struct model *m, const struct out_options *o, struct 
 			list(m, x.others, x.other_count, "instead", o, page);
 		}
 		if (x.note)
-			text_layout_fact(page, "but", "%s", x.note);
+			text_layout_fact(page, x.known ? "but" : "since", "%s", x.note);
 		expect_found_free(&x);
 	}
 }
