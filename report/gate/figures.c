@@ -156,6 +156,25 @@ static void take_verdict(struct figures *f, const struct verdict *v)
 	}
 }
 
+/* Whether a call was recorded, but for the one that ends the range. */
+static bool any_call(const struct model *m)
+{
+	for (size_t i = 0; i < m->api_count; i++)
+		if (m->apis[i].calls && !(m->apis[i].name && strstr(m->apis[i].name, "ProfilerSt")))
+			return true;
+	return false;
+}
+
+/* A count of nothing is no ground to pass. */
+static char *missing_of(const struct model *m)
+{
+	char *why = model_missing(m);
+
+	return why || any_call(m) ? why
+	                          : alloc_string("no CUDA call was recorded: CUDASPY_RANGE had "
+	                                         "none in it");
+}
+
 /* Runs that a user gives one name may be repeats all the same. */
 static char *run_of(const struct model *m)
 {
@@ -244,7 +263,7 @@ void figures_take(struct figures *f, const struct model *m, const struct analysi
 	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].state > f->state)
 			f->state = m->processes[i].state;
-	f->missing = model_missing(m);
+	f->missing = missing_of(m);
 	f->run = run_of(m);
 	f->program = program_of(m);
 	f->lost_calls = m->lost_calls;

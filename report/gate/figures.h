@@ -115,7 +115,7 @@ struct figures {
 	bool has_times; /* parts have times, failures and geometry: not those of a baseline */
 	struct figures_machine machine;
 	enum process_state state; /* the worst of its processes */
-	char *missing;            /* why none of its counts is known; NULL = they are */
+	char *missing;            /* why its counts say nothing of the program; NULL = they do */
 	size_t processes;
 	struct figures_ranks ranks;
 	uint64_t lost_calls; /* in no count */

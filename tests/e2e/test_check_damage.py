@@ -294,6 +294,22 @@ def test_a_range_that_never_opened(tmp_path, mode, why):
     assert set(exact_counts(r)) == {None}
 
 
+def test_a_range_with_nothing_in_it(tmp_path, compile_c):
+    """It opened: its counts are known, and 0; a rule passed on them."""
+    source = '#include <cudaProfiler.h>\n#include "tests/e2e/programs/work.h"\n' \
+             'int main(void) { work_start(); cuProfilerStart(); cuProfilerStop(); work_launches(7); return 0; }'
+    run = record(tmp_path / 'run', compile_c(source, '-lcuda', '-I', str(ROOT)), CUDASPY_RANGE='profiler')
+    recording, = run.glob('*.cudaspy')
+    r = report(recording)
+    assert r['processes'][0]['range_opened'] is True and r['totals']['launches'] == 0
+    assert [a['name'] for a in r['apis']] == ['cuProfilerStop']
+    for rule in ('launches <= 100', 'calls <= 1', 'verdict != sync-bound'):
+        found = outcomes('--limit', rule, recording, status=3)[rule]
+        assert found['outcome'] == 'inconclusive' and 'no CUDA call was recorded' in found['reason']
+    p = check('--save-baseline', tmp_path / 'base.json', recording, status=2)
+    assert 'no baseline: no CUDA call was recorded' in p.stderr and not (tmp_path / 'base.json').exists()
+
+
 def test_a_range_that_one_process_of_a_run_opened(tmp_path, compile_c):
     """Others of the run may have nothing to do with it."""
     source = '#include <cudaProfiler.h>\n#include "tests/e2e/programs/work.h"\n' \
