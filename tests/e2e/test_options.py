@@ -254,6 +254,16 @@ def test_where_the_run_id_is_from(run, variables, run_id, source):
     assert run_id in (None, r['run_id'])
 
 
+@pytest.mark.parametrize('name', ['CUDASPY_RUN', 'CUDASPY_RUN_ID'])
+def test_a_run_id_that_is_too_long(run, name):
+    """It was left without a word."""
+    r = crowd(run, **{name: 'x' * 100})
+    said, closing = r.err.splitlines()
+    assert said == f'cudaspy: {name}={"x" * 80} is not a name of up to 39 characters; not using it'
+    assert 'cudaspy report ' in closing and r.report['run_id'] and 'x' not in r.report['run_id']
+    assert len(crowd(run, **{name: 'x' * 39}).err.splitlines()) == 1
+
+
 def test_ranks(run):
     """What is known of a process alone, under the names of the contract; null what is not."""
     r = crowd(run, RANK=3, WORLD_SIZE=8).report
