@@ -297,8 +297,9 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 	char *why = verdict_abstains(m, &in);
 	if (why) {
 		v->reason = why;
-		v->window = in.window;
-		v->startup = m->phase ? in.startup : 0;
+		v->gain = v->second_gain = NAN;
+		v->window = in.window > 0 ? in.window : NAN;
+		v->startup = m->phase ? in.startup : NAN;
 		tell_busy(v, m, &in);
 		return;
 	}
@@ -318,6 +319,8 @@ void verdict_make(struct verdict *v, const struct model *m, struct whatifs *what
 		if (!judge_pending(m, &in, v))
 			*v = judge_host(&in);
 		v->reason = verdict_host_reason(m, v, &in);
+		if (v->cls == VERDICT_NONE) /* shares of the host's time are no gains */
+			v->gain = v->second_gain = NAN;
 	}
 	if (m->own_share > OWN_SHARE_BUDGET && v->confidence > CONFIDENCE_LOW)
 		v->confidence--;

@@ -33,8 +33,9 @@ struct verdict {
 	enum verdict_class cls;
 	enum verdict_confidence confidence;
 	enum verdict_class first, second; /* by gain; VERDICT_NONE = there is none */
-	double gain, second_gain;         /* share of `window` that the change would save */
-	double window, startup;           /* judged, and left out of it: ns */
+	double gain, second_gain;         /* share of `window` that the change would save; NaN =
+	                                     not known */
+	double window, startup;           /* judged, and left out of it: ns; NaN = not known */
 	double busy, busy_low, busy_high; /* of the GPU, shares of `window`; NaN = not known */
 	double between;     /* host time between launches that goes with them, share of `window` */
 	bool copies_within; /* most of the copies' GPU time is within a device */

@@ -149,7 +149,7 @@ static void figures(struct brief *b)
 		free(beside);
 	} else {
 		line(b, "no steps found; start-up %s (measured)",
-		     unit_time_apart(time, s->startup));
+		     unit_time_apart(time, isfinite(m->startup) ? s->startup : NAN));
 	}
 	if (m->steps.source != STEPS_NONE && m->steps.judged)
 		line(b, "a step alone: median %s, 99 of 100 at most %s, of %llu steps (measured)",

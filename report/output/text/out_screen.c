@@ -203,8 +203,10 @@ static void loop(const struct screen_report *r, struct text_layout *page)
 		                 "%s in all: start-up %s, %s judged, %s; %s from the first CUDA "
 		                 "call to the last",
 		                 wall, unit_time_apart(until, before),
-		                 unit_time_apart(judged, r->s->judged_ns), steps,
-		                 unit_time_apart(window, m->window));
+		                 isfinite(r->s->judged_ns)
+		                         ? unit_time_apart(judged, r->s->judged_ns)
+		                         : "nothing",
+		                 steps, unit_time_apart(window, m->window));
 		free(steps);
 		return;
 	}

@@ -486,6 +486,17 @@ static void test_teardown(void **state)
 	is(&r, "alloc-bound", "high", "of 1.00 s of window");
 }
 
+/* What it would gain is not known: that is not 0. */
+static void gains_are_unknown(struct run *r)
+{
+	const struct verdict *v = judge(r);
+
+	assert_int_equal(v->cls, VERDICT_NONE);
+	assert_true(isnan(v->gain) && isnan(v->second_gain));
+	end(r);
+	r->verdict.reason = NULL;
+}
+
 static void test_abstains(void **state)
 {
 	struct run r;
@@ -493,6 +504,7 @@ static void test_abstains(void **state)
 	launch_bound(&r);
 	r.m.host_window = 49 * MS;
 	is(&r, "inconclusive", "low", "too short: 49.0 ms after start-up");
+	gains_are_unknown(&r);
 	r.m.host_window = 99 * MS; /* enough for a class, and no more */
 	assert_int_equal(judge(&r)->confidence, CONFIDENCE_MEDIUM);
 	assert_int_equal(r.verdict.cls, VERDICT_LAUNCH);
@@ -546,6 +558,7 @@ static void test_gpu_unknown(void **state)
 	is(&r, "inconclusive", "low",
 	   "(record with CUDASPY_GPU=sample or cupti); of the host's time most is launching, 95.0 "
 	   "%");
+	gains_are_unknown(&r);
 	r.m.host.launch_api = 50 * MS;
 	r.m.host.outside = 850 * MS;
 	is(&r, "inconclusive", "low", "GPU time is not known");
@@ -570,9 +583,13 @@ static void test_hostile(void **state)
 		if (i & 1)
 			r.m.host_window = c;
 		const struct verdict *v = judge(&r);
-		assert_true(v->gain >= 0 && v->gain <= 1);
-		assert_true(v->second_gain >= 0 && v->second_gain <= v->gain + VERDICT_LEAST_GAIN);
-		assert_true(isfinite(v->window) && isfinite(v->startup));
+		bool known = isfinite(v->gain); /* else all of it is not */
+		assert_true(known ? v->gain >= 0 && v->gain <= 1 : v->cls == VERDICT_NONE);
+		assert_true(known ? v->second_gain >= 0 &&
+		                            v->second_gain <= v->gain + VERDICT_LEAST_GAIN
+		                  : isnan(v->second_gain));
+		assert_true(known ? isfinite(v->window) && isfinite(v->startup)
+		                  : !isinf(v->window) && !isinf(v->startup));
 		assert_null(strstr(v->reason, "nan"));
 		assert_null(strstr(v->reason, "inf "));
 		end(&r);
