@@ -16,7 +16,7 @@ static double work_of(const struct model *m)
 	double nodes = (double)in->kernels + (double)in->copies + (double)in->sets,
 	       each = in->launches ? fmax(1, nodes / (double)in->launches) : 1;
 
-	return (double)m->totals.launches + (double)m->totals.copies +
+	return (double)m->totals.launches + (double)m->totals.copies + (double)m->totals.sets +
 	       each * (double)m->totals.graph_launches;
 }
 

@@ -513,6 +513,10 @@ static void test_abstains(void **state)
 	launch_bound(&r);
 	r.m.totals.launches = 99;
 	is(&r, "inconclusive", "low", "99 pieces of work");
+	launch_bound(&r);
+	r.m.totals.launches = r.m.totals.copies = 0;
+	r.m.totals.sets = 3000; /* they are the GPU's work as well */
+	is(&r, "launch-bound", "high", "");
 	/* A graph's launch is as many as it has nodes. */
 	static const struct {
 		struct model_in_graphs in;
