@@ -132,7 +132,7 @@ char *verdict_host_reason(const struct model *m, const struct verdict *v,
 #define VERDICT_SURE_WINDOW  100e6
 /* Pieces of work: kernels, graphs, copies. */
 #define VERDICT_LEAST_WORK 100
-/* A program killed within this (ns) may have died before its steady state. */
+/* A program killed when its window was shorter (ns) may have died before its steady state. */
 #define VERDICT_KILLED_EARLY 1e9
 /* A change that gains less (share of the window) is none. */
 #define VERDICT_LEAST_GAIN 0.05

@@ -28,13 +28,14 @@ static double unknown_work(const struct model *m)
 	return b->work > 0 ? b->unknown / b->work : 1;
 }
 
-static bool killed_early(const struct model *m)
+/* A process that was killed when its calls had reached over too little; NULL = there is none. */
+static const struct model_process *killed_early(const struct model *m)
 {
 	for (size_t i = 0; i < m->process_count; i++)
 		if (m->processes[i].state == PROCESS_KILLED &&
 		    !(m->processes[i].window >= VERDICT_KILLED_EARLY))
-			return true;
-	return false;
+			return &m->processes[i];
+	return NULL;
 }
 
 static bool is_damaged(const struct model *m)
@@ -47,14 +48,17 @@ static bool is_damaged(const struct model *m)
 
 static char *too_little(const struct model *m, const struct verdict_input *in)
 {
+	const struct model_process *killed = killed_early(m);
 	char window[UNIT_BYTES];
 	double work = work_of(m);
 
 	if (is_damaged(m))
 		return alloc_format("the recording is damaged");
-	if (killed_early(m))
-		return alloc_format("killed within the first second, when the program may not yet "
-		                    "have been in its steady state; let it run for longer");
+	if (killed)
+		return alloc_format("killed, and its CUDA calls span %s: within the first second "
+		                    "the program may not yet have been in its steady state; let it "
+		                    "run for longer",
+		                    unit_time_apart(window, killed->window));
 	if (!m->has_host)
 		return alloc_format("which thread gave the GPU its work, and when, is not known");
 	if (in->window < VERDICT_LEAST_WINDOW)

@@ -542,7 +542,7 @@ static void test_abstains(void **state)
 	launch_bound(&r);
 	r.process.state = PROCESS_KILLED;
 	r.process.window = 500 * MS;
-	is(&r, "inconclusive", "low", "killed within the first second");
+	is(&r, "inconclusive", "low", "killed, and its CUDA calls span 500 ms: within");
 	r.process.window = 5000 * MS;
 	is(&r, "launch-bound", "high", "");
 	r.m.has_host = false;
