@@ -88,6 +88,7 @@ def check_brief(text):
     assert len(text.encode()) <= BRIEF_BYTES, text
     assert [line for line in text.splitlines() if line in HEADINGS] == HEADINGS, text
     assert '\x1b' not in text
+    assert re.search(r'^own cost of cudaspy: (\S+ % of .+|not known); a helper .+ on another core \(measured\)$', text, flags=re.M), text
     for part in re.split(r'\n\n[A-Z ]+\n', text)[1:]:
         assert part.strip(), text
 

@@ -16,7 +16,7 @@
 /* Of each part but the findings, which have the rest of OUT_BRIEF_BYTES. */
 #define RUN_BYTES     450u
 #define VERDICT_BYTES 700u
-#define FIGURES_BYTES 780u
+#define FIGURES_BYTES 860u
 #define HEADING_BYTES 64u /* those of what comes behind the findings */
 #define UNKNOWN_BYTES 350u
 #define LINE_BYTES    160u /* of what a program names: its command, a line of code */
@@ -115,6 +115,18 @@ static void not_kernels(struct brief *b)
 			     g->estimated ? "sampled" : "exact");
 }
 
+/* What recording cost the program. */
+static void own_cost(struct brief *b)
+{
+	const struct model *m = b->r.m;
+	char collector[UNIT_BYTES];
+	char *own = out_page_own_share(m, b->r.a);
+
+	line(b, "own cost of cudaspy: %s; a helper %s on another core (measured)", own,
+	     unit_time_apart(collector, m->collector));
+	free(own);
+}
+
 static void figures(struct brief *b)
 {
 	const struct model *m = b->r.m, *of = b->r.a->of;
@@ -133,6 +145,7 @@ static void figures(struct brief *b)
 		     m->lost_calls ? "not all: calls were lost" : "exact");
 	else
 		line(b, "calls, launches, graph launches, copies, syncs: not known");
+	own_cost(b);
 	if (s->loop) {
 		char *beside = s->loop->threads > 1 ? alloc_format(" in %zu threads side by side",
 		                                                   s->loop->threads)
