@@ -105,7 +105,8 @@ void expect_find(const struct model *m, const struct expect_rule *e, struct expe
 {
 	uint64_t in_graphs = 0;
 
-	*to = (struct expect_found){.known = model_is_known(m), .gpu = NAN, .gpu_share = NAN};
+	*to = (struct expect_found){
+	        .known = model_is_known(m) && model_has_opened(m), .gpu = NAN, .gpu_share = NAN};
 	for (size_t i = 0; i < m->kernel_count; i++) {
 		const struct model_kernel *k = &m->kernels[i];
 		if (!k->name || !ran(m, k))

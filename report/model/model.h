@@ -325,15 +325,16 @@ void model_add(struct model *m, const struct recording *r);
 void model_finish(struct model *m);
 void model_free(struct model *m);
 
-/*
- * Whether counts are known: of a damaged recording none is, nor where nothing was to be recorded
- * (CUDASPY_RANGE never opened). Outputs ask here, or for the count itself.
+/* Whether counts are known: of a damaged recording none is. Outputs ask here, or for the count
+ * itself.
  */
 bool model_is_known(const struct model *m);
 bool model_process_is_known(const struct model_process *p);
 /* A count of the run; NaN = not known. */
 double model_count(const struct model *m, uint64_t count);
-/* Why none is known (free it); NULL = they are. */
+/* Whether anything was to be recorded: else CUDASPY_RANGE never opened, and all counts are 0. */
+bool model_has_opened(const struct model *m);
+/* Why none is known of the program (free it); NULL = they are. */
 char *model_missing(const struct model *m);
 
 /* What cudaspy took of the threads that feed the GPU, as a share of the time that is judged: `of`

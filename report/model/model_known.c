@@ -7,7 +7,7 @@
 
 bool model_process_is_known(const struct model_process *p)
 {
-	return !p->damage && !p->never_opened;
+	return !p->damage;
 }
 
 /* The first process whose recording is damaged; NULL = none is. */
@@ -20,7 +20,7 @@ static const struct model_process *damaged(const struct model *m)
 }
 
 /* Others of a run may have nothing to do with the range. */
-static bool any_opened(const struct model *m)
+bool model_has_opened(const struct model *m)
 {
 	for (size_t i = 0; i < m->process_count; i++)
 		if (!m->processes[i].never_opened)
@@ -30,7 +30,7 @@ static bool any_opened(const struct model *m)
 
 bool model_is_known(const struct model *m)
 {
-	return !damaged(m) && any_opened(m);
+	return !damaged(m);
 }
 
 double model_count(const struct model *m, uint64_t count)
@@ -47,5 +47,5 @@ char *model_missing(const struct model *m)
 		                    (unsigned long long)p->pid, p->damage);
 	if (p)
 		return alloc_format("the recording is damaged: %s", p->damage);
-	return any_opened(m) ? NULL : model_never_opened(m->processes[0].range_mode);
+	return model_has_opened(m) ? NULL : model_never_opened(m->processes[0].range_mode);
 }

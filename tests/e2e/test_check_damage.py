@@ -291,7 +291,7 @@ def test_a_range_that_never_opened(tmp_path, mode, why):
     r = report(*run.glob('*.cudaspy'))
     assert r['window_ns'] is None and r['startup_ns'] is None
     assert r['processes'][0]['range_opened'] is False and r['lost']['damaged'] is None
-    assert set(exact_counts(r)) == {None}
+    assert r['totals']['calls'] == r['totals']['launches'] == 0  # of what was to be recorded
 
 
 def test_a_range_with_nothing_in_it(tmp_path, compile_c):

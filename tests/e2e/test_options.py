@@ -181,7 +181,7 @@ def test_range_profiler(run, compile_c):
 
 def test_range_profiler_never_opened(run):
     r = crowd(run, CUDASPY_RANGE='profiler')
-    assert r.report['totals']['calls'] is None  # what the program did is not known
+    assert r.report['totals']['calls'] == 0
     assert ': 0 calls,' in r.err
 
 
@@ -233,7 +233,7 @@ def test_range_by_time(run, compile_c):
 
 def test_range_by_time_that_never_begins(run):
     r = crowd(run, CUDASPY_RANGE='3600:1')
-    assert r.report['totals']['calls'] is None
+    assert r.report['totals']['calls'] == 0
 
 
 def test_run_id(run):

@@ -29,8 +29,8 @@ json_t *out_json_expect(const struct model *m, const struct out_options *o)
 		expect_find(m, &o->expectations[i], &x);
 		json_put(row, "pattern", json_text(o->expectations[i].pattern));
 		json_put(row, "ran", x.known ? json_boolean(x.ran) : json_null());
-		json_put(row, "launches", out_json_count(m, x.launches));
-		json_put(row, "captured", out_json_count(m, x.captured));
+		json_put(row, "launches", x.known ? json_count(x.launches) : json_null());
+		json_put(row, "captured", x.known ? json_count(x.captured) : json_null());
 		json_put(row, "gpu_total_ns", json_ns(x.gpu));
 		json_put(row, "gpu_share", json_share(x.gpu_share));
 		json_put(row, "kernels", kernels(m, x.matches, x.match_count));
