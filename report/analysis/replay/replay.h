@@ -70,9 +70,15 @@ struct replay_act {
 #define REPLAY_UNSURE 256u /* or it did not, and was busy with other things until then */
 #define REPLAY_ALONE                                                                               \
 	512u /* what-if: a copy whose end its own event marks alone, and that event's record */
+#define REPLAY_STALLED                                                                             \
+	2048u /* the host was held up before it (replay_stalls.c): no work of the program's */
 #define REPLAY_AHEAD                                                                               \
 	1024u /* what-if: with REPLAY_IN, a copy that is given a step ahead: when the copies were  \
 	       * that the work before it needed */
+
+/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
+ * it, but work of its own, or the host was held up. */
+#define REPLAY_LONGEST_GAP 100e3
 
 /* GPU time of each class of work: its mean, or the low or high end of its interval. */
 enum replay_level { REPLAY_MEAN, REPLAY_LOW, REPLAY_HIGH, REPLAY_LEVELS };
@@ -91,6 +97,8 @@ struct replay {
 	double waiting; /* sum over the waits of |late - median|: what the model does not explain */
 	double pieces, unknown; /* of work; of these without a known time */
 	double gpu;             /* sum of `gpu` */
+	double stalled;         /* sum of the gaps that are REPLAY_STALLED */
+	size_t stalls;          /* ... and how many they are */
 };
 
 /* Prepares the replay of a process' steady state. Always to be freed. */

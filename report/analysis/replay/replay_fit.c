@@ -282,6 +282,7 @@ void replay_make(struct replay *r, const struct call_log *h, enum replay_level l
 	r->around = around > AROUND * r->base ? around : 0;
 	r->base += r->around;
 	replay_gpu_end(&n.gpu);
+	replay_find_stalls(r);
 	free(n.threads);
 	free(n.event_record);
 	free(n.own);

@@ -58,6 +58,9 @@ struct replay_gpu {
 	                 copies: their end */
 };
 
+/* Marks the acts before which the host was held up. */
+void replay_find_stalls(struct replay *r);
+
 void replay_gpu_start(struct replay_gpu *g, const struct replay *r,
                       const struct replay_act *call_events);
 void replay_gpu_end(struct replay_gpu *g);

@@ -20,7 +20,7 @@ double whatif_usual_gap(const struct replay *r)
 		gaps[i] = r->call_events[i].gap;
 	median = r->count ? stats_select(gaps, r->count, 0.5) : 0;
 	free(gaps);
-	return median <= LONGEST_GAP ? median : 0;
+	return median <= REPLAY_LONGEST_GAP ? median : 0;
 }
 
 /* ---- kernels ---- */

@@ -64,6 +64,7 @@ struct whatif_outcome {
 	/* The ratio on a host that is faster, and slower, and the least then. */
 	double at_speed[2], bound_at_speed[2];
 	double host[2]; /* shares of the time in which the host works: as it was, and then */
+	double stalls, stalled; /* times that the host was held up, and how long, ns */
 	double error, changed, bandwidth[2], graph_launch, hands, others, capped;
 	struct whatif_link link;
 	bool assumed_bandwidth, managed, selected, pageable;
@@ -104,10 +105,6 @@ void change_overlap(struct whatif_change *c, const struct replay *r,
 /* Whether a function that is loaded already is looked up, as cuBLAS does before each of its
  * launches (cuKernelGetFunction): such a call is a part of issuing what comes behind it. */
 bool whatif_looks_up(const struct call_event *a);
-
-/* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
- * it, but work of its own. */
-#define LONGEST_GAP 100e3
 
 /*
  * A wait outside CUDA (REPLAY_READ) does not show when it was over: of the time around the read

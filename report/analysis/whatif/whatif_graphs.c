@@ -67,6 +67,13 @@ static bool goes_with(const struct call_event *a, const struct replay_act *r)
 	       cuda_role_is_ordered(a->role);
 }
 
+/* Work of the program's own is before it. Where the host was held up that goes with the call, as it
+ * comes as often as there is host time; at least it is work after all. */
+static bool is_apart(const struct whatif_change *c, const struct replay_act *r)
+{
+	return r->gap > REPLAY_LONGEST_GAP && !(r->flags & REPLAY_STALLED && c->hope != HOPE_LEAST);
+}
+
 static void replace(struct whatif_change *c, const struct replay *r, struct replay_act *call_events,
                     const struct graph_run *run)
 {
@@ -103,7 +110,7 @@ void change_graphs(struct whatif_change *c, const struct replay *r, struct repla
 		const struct call_event *given = &r->given[i];
 		struct graph_run *run = &runs[given->thread];
 		bool piece = is_piece(given, &r->call_events[i]);
-		bool apart = r->call_events[i].gap > LONGEST_GAP ||
+		bool apart = is_apart(c, &r->call_events[i]) ||
 		             r->call_events[i].before != CALL_LOG_NONE;
 		if (run->pieces && (apart || run->pieces >= MOST_PIECES ||
 		                    (!piece && !goes_with(given, &r->call_events[i]))))

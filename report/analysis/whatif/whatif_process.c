@@ -274,6 +274,8 @@ static void try_change(const struct model *m, const struct model_process *p, con
 	to->steps = c->steps ? (double)c->steps->count : 0;
 	to->repeated = c->steps ? (double)c->steps->repeated : 0;
 	to->changed = c->changed;
+	to->stalls = (double)r->stalls;
+	to->stalled = r->stalled;
 	to->graph_launch = c->graph_launch;
 	to->fuses = framework_of(m) == FRAMEWORK_JAX;
 	to->hands = c->hands;

@@ -85,11 +85,19 @@ static void assume_launch(struct whatif_result *to, const struct whatif_outcome 
 
 static void assume_graphs(struct whatif_result *to, const struct whatif_outcome *o)
 {
+	char stalled[UNIT_BYTES];
+
 	assume(to,
 	       "runs of 5 and more launches, asynchronous copies and memsets that repeat, with no "
 	       "more than 100 us between them, are replayed as graphs");
 	assume(to,
 	       "what the host does between the calls of such a run is the cost of issuing them");
+	if (o->stalls > 0)
+		assume(to,
+		       "%.0f longer times between calls, %s in all, come wherever the program "
+		       "happens to be: something else held the host up, and they go with the "
+		       "calls; for the least gain they are work of the program's own",
+		       o->stalls, unit_time_apart(stalled, o->stalled));
 	assume_launch(to, o);
 }
 
