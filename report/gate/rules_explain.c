@@ -35,7 +35,10 @@ static void explain_metric(const struct rule *r, struct text_layout *page)
 	        [METRIC_WORD] = "a word",
 	};
 
-	text_layout_fact(page, "metric", "%s: %s (%s)", m->name, m->about, kinds[m->kind]);
+	text_layout_fact(page, "metric", "%s: %s (%s%s)", m->name, m->about, kinds[m->kind],
+	                 m->flags & METRIC_GPU
+	                         ? "; GPU times are estimated, but with CUDASPY_GPU=cupti"
+	                         : "");
 	if (r->select == SELECT_KERNEL)
 		text_layout_fact(page, "of",
 		                 "kernels whose name matches the regular expression %s, "
@@ -55,6 +58,9 @@ static void explain_metric(const struct rule *r, struct text_layout *page)
 		                                       : "one step: the mean of those judged"
 		                 : r->metric->flags & METRIC_STEPS
 		                         ? "the steps of the loop that holds most time"
+		                 : r->metric - metrics == METRIC_VERDICT
+		                         ? "what a report judges: the loop that holds most time, "
+		                           "where there is one"
 		                         : "the whole run, all its processes summed");
 	if (r->per_step && r->select != SELECT_RANGE)
 		explain_steps(r, page);

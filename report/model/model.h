@@ -340,6 +340,8 @@ char *model_missing(const struct model *m);
 /* What cudaspy took of the threads that feed the GPU, as a share of the time that is judged: `of`
  * is the model or its view. Not more than 1; NaN = unknown. */
 double model_own_judged(const struct model *m, const struct model *of);
+/* What makes it less, by the largest part of it in the run. */
+const char *model_own_less(const struct model *m);
 /* That it is too much, where the share of the run is not; NULL = it is not (free it). */
 char *model_own_judged_warning(const struct model *m, const struct model *of);
 

@@ -135,6 +135,16 @@ double model_own_judged(const struct model *m, const struct model *of)
 	return fmin(1, (of->host.sampling + calls) / of->host_window);
 }
 
+const char *model_own_less(const struct model *m)
+{
+	double calls = fmax(0, m->calls_cost), samples = fmax(0, m->samples_cost),
+	       sites = fmax(0, m->sites_cost);
+
+	return calls > fmax(samples, sites) ? "most of it is a record for each call"
+	       : sites > samples            ? "CUDASPY_SITES=off lowers it"
+	                                    : "CUDASPY_BUDGET lowers it";
+}
+
 char *model_own_judged_warning(const struct model *m, const struct model *of)
 {
 	double own = model_own_judged(m, of);

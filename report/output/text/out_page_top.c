@@ -202,7 +202,7 @@ static void loss_and_cost(const struct model *m, const struct analysis *a, struc
 	char *sampling = timed ? alloc_format(", %llu samples %s", (unsigned long long)timed,
 	                                      unit_time(samples, m->samples_cost))
 	                       : alloc_string("");
-	char *graphs = m->graphs_cost > 0 ? alloc_format(", which graphs are alike %s",
+	char *graphs = m->graphs_cost > 0 ? alloc_format(", comparing graphs %s",
 	                                                 unit_time(asked, m->graphs_cost))
 	                                  : alloc_string("");
 	char *sites = m->sites_cost > 0

@@ -268,9 +268,9 @@ static void recording(const struct screen_report *r, struct text_layout *page)
 	                                          unit_percent(share, (double)m->lost, (double)m->written))
 	                           : alloc_string("none");
 	bool much = m->own_warning || model_own_judged(m, r->a->of) > OWN_SHARE_BUDGET;
-	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s", own,
+	text_layout_fact(page, "own cost", "%s, a helper %s on another core; lost: %s%s%s", own,
 	                 unit_time_apart(collector, m->collector), lost,
-	                 much ? "; the cost is too high: CUDASPY_BUDGET lowers it" : "");
+	                 much ? "; the cost is too high: " : "", much ? model_own_less(m) : "");
 	free(lost);
 	free(own);
 }

@@ -192,6 +192,20 @@ static void test_own_share(void **state)
 
 /* Of what is judged: samples and stacks in it, and its calls as far as threads that feed the GPU
  * make them; where the calls of a phase are not kept, as many as its part of the time. */
+/* What the first screen says to make less is the largest part. */
+static void test_what_makes_its_cost_less(void **state)
+{
+	struct model m = {.calls_cost = 3, .samples_cost = 4, .sites_cost = 2};
+
+	assert_string_equal(model_own_less(&m), "CUDASPY_BUDGET lowers it");
+	m.sites_cost = 5;
+	assert_string_equal(model_own_less(&m), "CUDASPY_SITES=off lowers it");
+	m.calls_cost = 6;
+	assert_string_equal(model_own_less(&m), "most of it is a record for each call");
+	m = (struct model){.calls_cost = NAN, .samples_cost = 1, .sites_cost = NAN};
+	assert_string_equal(model_own_less(&m), "CUDASPY_BUDGET lowers it");
+}
+
 static void test_own_share_of_what_is_judged(void **state)
 {
 	struct model_thread threads[] = {{.issues = true, .calls = 300}, {.calls = 100}};
@@ -310,6 +324,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(test_merged_own_time, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_no_sample_held, setup, teardown),
 	        cmocka_unit_test_setup_teardown(test_own_share, setup, teardown),
+	        cmocka_unit_test(test_what_makes_its_cost_less),
 	        cmocka_unit_test(test_own_share_of_what_is_judged),
 	        cmocka_unit_test_setup_teardown(test_own_share_of_threads_that_wait, setup,
 	                                        teardown),
