@@ -70,22 +70,10 @@ static const char *const variables[] = {
         [HELP] = NULL,
 };
 
-/* A recording's name with another ending (free it). */
-static char *page_name(const char *recording)
-{
-	size_t bytes = strlen(recording), ending = strlen(".cudaspy");
-	bool ends = bytes > ending && !strcmp(recording + bytes - ending, ".cudaspy");
-	char *stem = alloc_copy(recording, ends ? bytes - ending : bytes);
-	char *name = alloc_format("%s.html", stem);
-
-	free(stem);
-	return name;
-}
-
 static void write_page(const struct find_list *list)
 {
 	struct report_request request;
-	char *name = page_name(list->paths[0]);
+	char *name = run_output_page(list->paths[0]);
 
 	umask(077); /* for its owner alone, as the recording is */
 	report_defaults(&request);
@@ -182,7 +170,7 @@ static int run_command(char **command, const bool *given)
 	}
 	if (t.foreign)
 		complain("run: %s: %s", t.program, t.foreign);
-	if (t.foreign || run_output_prepare(given[FORCE])) {
+	if (t.foreign || run_output_prepare(given[FORCE], given[HTML])) {
 		target_free(&t);
 		free(library);
 		return EXIT_TROUBLE;

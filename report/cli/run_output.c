@@ -62,6 +62,22 @@ static int make_folders(char *path)
 	return mkdir(path, 0777) && errno != EEXIST ? errno : 0;
 }
 
+/* Some folders seem to take files from root and take none (/proc). 0 or an errno. */
+static int try_file(const char *folder)
+{
+	char *path = alloc_format("%s/.cudaspy-%ld", folder, (long)getpid());
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600), why = 0;
+
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	} else if (errno != EEXIST) {
+		why = errno;
+	}
+	free(path);
+	return why;
+}
+
 static int check_folder(const char *folder, bool make)
 {
 	char *path = alloc_string(folder);
@@ -74,6 +90,8 @@ static int check_folder(const char *folder, bool make)
 		why = ENOTDIR;
 	if (!why && access(path, W_OK | X_OK))
 		why = errno;
+	if (!why)
+		why = try_file(path);
 	if (why)
 		complain("run: recordings cannot be made in %s: %s; -o FILE|FOLDER says where",
 		         path, strerror(why));
@@ -147,6 +165,35 @@ static int check_name(const char *path, bool force)
 	return why ? -1 : 0;
 }
 
+char *run_output_page(const char *recording)
+{
+	size_t bytes = strlen(recording), ending = strlen(".cudaspy");
+	bool ends = bytes > ending && !strcmp(recording + bytes - ending, ".cudaspy");
+	char *stem = alloc_copy(recording, ends ? bytes - ending : bytes);
+	char *name = alloc_format("%s.html", stem);
+
+	free(stem);
+	return name;
+}
+
+static int check_page(const char *recording, bool force)
+{
+	char *path = run_output_page(recording);
+	const char *why = NULL;
+	struct stat st;
+
+	if (lstat(path, &st))
+		why = errno == ENOENT ? NULL : strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		why = "it is no file: no page can be written there";
+	else if (!force)
+		why = "it is there already; --force replaces it";
+	if (why)
+		complain("run: %s: %s", path, why);
+	free(path);
+	return why ? -1 : 0;
+}
+
 /* So that it means the same wherever the command goes. */
 static int make_absolute(const char *pattern)
 {
@@ -173,7 +220,7 @@ static int make_absolute(const char *pattern)
 	return 0;
 }
 
-int run_output_prepare(bool force)
+int run_output_prepare(bool force, bool page)
 {
 	const char *pattern = getenv("CUDASPY_OUT");
 
@@ -191,7 +238,7 @@ int run_output_prepare(bool force)
 		char *in = folder || !file_is_folder(path) ? folder_of(path) : alloc_string(path);
 		rc = check_folder(in, folder);
 		if (!rc && !is_pattern(pattern) && !file_is_folder(path))
-			rc = check_name(path, force);
+			rc = (page && check_page(path, force)) || check_name(path, force) ? -1 : 0;
 		free(in);
 	}
 	free(head);

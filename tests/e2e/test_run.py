@@ -97,6 +97,25 @@ def test_a_name_that_is_taken(cudaspy_run, refused, tmp_path):
     assert report(tmp_path / 'out.cudaspy')['totals']['launches'] == 14
 
 
+def test_a_pages_name_that_is_taken(cudaspy_run, refused, tmp_path):
+    """The program ran, and its page took the place of a file, or could not be written."""
+    (tmp_path / 'out.html').write_text('precious')
+    assert 'out.html: it is there already; --force replaces it' in refused('--html', '-o', 'out.cudaspy')
+    assert (tmp_path / 'out.html').read_text() == 'precious' and names(tmp_path) == []
+    cudaspy_run('--html', '--force', '-o', 'out.cudaspy', '--', STEPS, 5, status=0)
+    assert '<!doctype html>' in (tmp_path / 'out.html').read_text().lower()
+    (tmp_path / 'dir.html').mkdir()
+    for force in ([], ['--force']):
+        assert 'dir.html: it is no file: no page can be written there' in refused('--html', *force, '-o', 'dir.cudaspy')
+    cudaspy_run('-o', 'dir.cudaspy', '--', STEPS, 5, status=0)
+
+
+def test_a_folder_that_takes_no_files(refused, tmp_path):
+    """Not even from root, who may write everywhere."""
+    assert 'recordings cannot be made in /proc: ' in refused('-o', '/proc/x.cudaspy')
+    assert 'recordings cannot be made in /proc: ' in refused('-o', '/proc/%p.cudaspy')
+
+
 def test_force_replaces_nothing_but_recordings(refused, tmp_path):
     (tmp_path / 'text').write_text('precious')
     assert 'no recording: not replaced' in refused('--force', '-o', 'text')
