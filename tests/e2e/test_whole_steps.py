@@ -159,3 +159,14 @@ def test_a_finding_without_a_gain_is_never_severe(tmp_path):
         loop = Loop(tmp_path / f'{kind}{way}', kind, way)
         gains = {f['id']: f['predicted_speedup'] for f in loop.findings.values() if f['severity'] == 'high'}
         assert all(gain is None or gain >= 1.02 for gain in gains.values()), gains
+
+
+def test_what_repeats(tmp_path):
+    """The step and what repeats within it, each in words that stand for themselves."""
+    loop = Loop(tmp_path, 'gnn')
+    text = subprocess.run([REPORTER, 'report', '--all', loop.file], stdout=subprocess.PIPE, check=True, universal_newlines=True).stdout
+    lines = text.split('What repeats in loop 1, the longest first:\n')[1].split('\n\n')[0]
+    rows = ' '.join(lines.split()).split(' about ')
+    assert len(rows) >= 2 and sum(row.endswith(': the step') for row in rows) == 1
+    for row in rows:
+        assert re.match(r'(about )?[\d.]+ pieces of work, told apart by \S+(, with a .* in each)?(: the step)?$', row), row

@@ -177,9 +177,27 @@ static void table(const struct model *m, const struct analysis *a, struct text_l
 		                       "whole run.");
 }
 
-static const char *kind_of(uint8_t cls, const char *marker)
+/* ", with a wait and a copy to the device in each" (free it), or "". */
+static char *told_of(uint8_t anchors)
 {
-	return cls == SPY_CLASS_COPY || cls == SPY_CLASS_SET ? "" : marker ? "by " : "";
+	static const struct {
+		uint8_t anchor;
+		const char *what;
+	} rows[] = {{MODEL_ANCHOR_WAIT, "a wait"},
+	            {MODEL_ANCHOR_UPLOAD, "a copy to the device"},
+	            {MODEL_ANCHOR_GAP, "a long gap between calls"}};
+	const char *there[3];
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (anchors & rows[i].anchor)
+			there[n++] = rows[i].what;
+	char *text = alloc_string(n ? ", with " : "");
+	for (size_t i = 0; i < n; i++)
+		alloc_append(&text, "%s%s", !i ? "" : i + 1 < n ? ", " : " and ", there[i]);
+	if (n)
+		alloc_append(&text, " in each");
+	return text;
 }
 
 /* The tree of what repeats, the largest pieces first. */
@@ -194,13 +212,12 @@ static void levels(const struct model *m, const struct model_phase *p, const str
 	for (unsigned i = l->level_count; i-- > 0;) {
 		const struct model_level *v = &l->levels[i];
 		unsigned depth = l->level_count - 1 - i;
-		text_layout_line(page, "%*s%.4g pieces of work, %s%s%s%s%s%s", 2 * (int)depth, "",
-		                 v->events, kind_of(v->cls, v->marker),
-		                 v->marker ? out_page_name_of(m, v->marker, o->names) : "n/a",
-		                 v->anchors & MODEL_ANCHOR_WAIT ? ", a wait in each" : "",
-		                 v->anchors & MODEL_ANCHOR_UPLOAD ? ", a copy to the device" : "",
-		                 v->anchors & MODEL_ANCHOR_GAP ? ", a long gap" : "",
+		char *told = told_of(v->anchors);
+		text_layout_line(page, "%*sabout %.*f pieces of work, told apart by %s%s%s",
+		                 2 * (int)depth, "", v->events < 10, v->events,
+		                 v->marker ? out_page_name_of(m, v->marker, o->names) : "n/a", told,
 		                 i == l->step_level ? ": the step" : "");
+		free(told);
 	}
 }
 
