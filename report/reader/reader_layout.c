@@ -6,7 +6,10 @@
 #include "report/reader/reader_layout.h"
 
 #define EXTENTS_MOST (1u << 22)
-#define WORDS_BEGUN  16u
+/* That are not 0 where a thread has begun and recorded nothing yet: for so many bytes. There may be
+ * several, one behind the other. */
+#define WORDS_BEGUN 8u
+#define BYTES_BEGUN sizeof(struct tf_thread)
 
 static const char *const kind_names[KINDS] = {
         [HEADER] = "the header",
@@ -85,11 +88,12 @@ static void find_clashes(struct reader_layout *l)
 static bool is_unused(const struct reader_layout *l, uint64_t from, uint64_t until)
 {
 	const uint64_t *words = (const uint64_t *)(l->map->base + from);
-	unsigned used = 0;
+	uint64_t areas = (until - from) / BYTES_BEGUN, most = WORDS_BEGUN * (areas > 2 ? areas : 2),
+	         used = 0;
 
-	for (uint64_t i = 0; i < (until - from) / 8 && used <= WORDS_BEGUN; i++)
+	for (uint64_t i = 0; i < (until - from) / 8 && used <= most; i++)
 		used += words[i] != 0;
-	return used <= WORDS_BEGUN;
+	return used <= most;
 }
 
 /* Whatever was handed out is led to from somewhere; `extents` are in order. */
