@@ -194,7 +194,9 @@ def test_the_first_change_is_the_terminals(record, show):
     assert change['what'] in re.search(r'^ 1 (.*)', screen, re.MULTILINE)[1]
     assert change['what'].capitalize() == page.eval('document.querySelector("article h3").innerText')
     saves = ' '.join(re.search(r'^ 1 .*  (\S.*)', screen, re.MULTILINE)[1].split())
-    assert page.eval('document.querySelector("article .gain").innerText').replace('\u202f', ' ').startswith(f'saves {saves}')
+    told = page.eval('document.querySelector("article .gain").innerText').replace('\u202f', ' ')
+    unit = saves.split()[-1]  # told once on the screen
+    assert told.replace(f' {unit},', ',').startswith(f'saves {saves}')
 
 
 def two_ranks(record):

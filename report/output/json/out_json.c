@@ -11,11 +11,6 @@
 /* Stacks, unless more are asked for: a framework has thousands, of fifty frames each. */
 #define SITES_BRIEF 200u
 
-json_t *out_json_count(const struct model *m, uint64_t count)
-{
-	return model_is_known(m) ? json_count(count) : json_null();
-}
-
 static json_t *totals(const struct model *m)
 {
 	const struct model_totals *t = &m->totals;
