@@ -6,10 +6,12 @@
 #include "report/reader/reader_layout.h"
 
 #define EXTENTS_MOST (1u << 22)
-/* That are not 0 where a thread has begun and recorded nothing yet: for so many bytes. There may be
- * several, one behind the other. */
-#define WORDS_BEGUN 8u
-#define BYTES_BEGUN sizeof(struct tf_thread)
+/* That are not 0 where a process had not come to use what it took: of one thread with its ring, and
+ * of each more, one behind the other, which has its ring, its number, its birth and the ring's
+ * size.
+ */
+#define WORDS_BEGUN 16u
+#define WORDS_MORE  4u
 
 static const char *const kind_names[KINDS] = {
         [HEADER] = "the header",
@@ -83,13 +85,22 @@ static void find_clashes(struct reader_layout *l)
 	}
 }
 
+/* Bytes of a new thread and its ring. */
+static uint64_t thread_area(const struct tf_header *h)
+{
+	uint64_t records = h->ring_records < TF_RING_FIRST ? h->ring_records : TF_RING_FIRST;
+
+	return h->thread_bytes + sizeof(struct tf_ring) + records * sizeof(struct tf_record);
+}
+
 /* What a process that was killed had not come to use: a thread that has its number, a ring that has
  * its size. */
 static bool is_unused(const struct reader_layout *l, uint64_t from, uint64_t until)
 {
 	const uint64_t *words = (const uint64_t *)(l->map->base + from);
-	uint64_t areas = (until - from) / BYTES_BEGUN, most = WORDS_BEGUN * (areas > 2 ? areas : 2),
-	         used = 0;
+	const uint64_t threads = (until - from) / thread_area(tf_header(l->map));
+	const uint64_t most = WORDS_BEGUN + (threads ? threads - 1 : 0) * WORDS_MORE;
+	uint64_t used = 0;
 
 	for (uint64_t i = 0; i < (until - from) / 8 && used <= most; i++)
 		used += words[i] != 0;

@@ -11,7 +11,6 @@
 #include "shim/base/quiet.h"
 #include "shim/base/sys.h"
 
-#define RING_FIRST  512u          /* records of a new thread's ring: 32 KiB */
 #define RING_BUDGET (96ull << 20) /* bytes of all rings together */
 #define SLOTS_FRESH 256u          /* from here on a new thread takes over the slot of a dead one */
 #define SLOTS_TRIED 8u            /* it looks at: with one in eight dead it finds one */
@@ -214,7 +213,7 @@ static struct tf_thread *adopt(struct tf_header *h, uint16_t *index)
 static struct tf_thread *fresh(struct tf_header *h, uint16_t *index)
 {
 	uint64_t records =
-	        spy_options.ring_records < RING_FIRST ? spy_options.ring_records : RING_FIRST;
+	        spy_options.ring_records < TF_RING_FIRST ? spy_options.ring_records : TF_RING_FIRST;
 	const uint64_t bytes = h->thread_bytes;
 	uint64_t offset = spy_map.alloc(&spy_map, bytes);
 	struct tf_thread *th = bytes >= sizeof(*th) ? tf_at(&spy_map, offset, bytes) : NULL;

@@ -23,7 +23,8 @@ struct tf_ring {
 	uint64_t reserved3[7];
 	struct tf_record slots[];
 };
-#define TF_RINGS_MOST 64u /* of a thread: each is larger than the one before */
+#define TF_RING_FIRST 512u /* records of a new thread's first ring, or `ring_records` if fewer */
+#define TF_RINGS_MOST 64u  /* of a thread: each is larger than the one before */
 
 struct tf_call_stat {
 	uint64_t calls;  /* outermost calls that returned */

@@ -341,6 +341,45 @@ static void test_leads_behind_the_end(void **state)
 	made_free(&made);
 }
 
+/* Threads that took their memory and were not entered before the process ended; `more` words of
+ * the last one's ring are not 0. Whether that counts as lost. */
+static bool loses(unsigned threads, unsigned more)
+{
+	struct made m;
+	struct model model;
+	uint64_t ring = 0;
+
+	made_sample(&m, MADE_AREAS);
+	made_header(&m)->ring_records = TF_RING_FIRST;
+	for (unsigned i = 0; i < threads; i++) {
+		const uint64_t bytes = made_header(&m)->thread_bytes;
+		struct tf_thread *t = tf_at(&m.map, m.map.alloc(&m.map, bytes), bytes);
+		t->ring_first = ring = made_ring(&m, TF_RING_FIRST);
+		t->tid = t->birth = i + 1;
+	}
+	struct tf_ring *last = tf_at(&m.map, ring, sizeof(*last));
+	for (unsigned i = 0; i < more; i++)
+		((uint64_t *)last->slots)[i] = 1;
+	assert_true(render_model(&model, m.map.base, made_bytes(&m)));
+	bool lost =
+	        model.processes[0].damage && strstr(model.processes[0].damage, "nothing leads to");
+	model_free(&model);
+	made_free(&m);
+	return lost;
+}
+
+/* Two records are lost, however many threads had only begun ahead of them. */
+static void test_threads_that_had_only_begun(void **state)
+{
+	static const unsigned threads[] = {1, 2, 6, 20};
+
+	for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		assert_false(loses(threads[i], 0));
+		assert_false(loses(threads[i], 12));
+		assert_true(loses(threads[i], 13));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -356,6 +395,7 @@ int main(void)
 	        cmocka_unit_test(test_shrinks),
 	        cmocka_unit_test(test_counted_and_not_given_back),
 	        cmocka_unit_test(test_leads_behind_the_end),
+	        cmocka_unit_test(test_threads_that_had_only_begun),
 	};
 
 	return cmocka_run_group_tests_name("damage", tests, start, stop);
