@@ -156,11 +156,16 @@ static void take_verdict(struct figures *f, const struct verdict *v)
 	}
 }
 
-/* Whether a call was recorded, but for the one that ends the range. */
+static bool opens_or_ends_range(const char *name)
+{
+	return name && (strstr(name, "ProfilerStart") || strstr(name, "ProfilerStop"));
+}
+
+/* Whether a call was recorded, but for those that open or end the range. */
 static bool any_call(const struct model *m)
 {
 	for (size_t i = 0; i < m->api_count; i++)
-		if (m->apis[i].calls && !(m->apis[i].name && strstr(m->apis[i].name, "ProfilerSt")))
+		if (m->apis[i].calls && !opens_or_ends_range(m->apis[i].name))
 			return true;
 	return false;
 }

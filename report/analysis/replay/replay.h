@@ -70,11 +70,11 @@ struct replay_act {
 #define REPLAY_UNSURE 256u /* or it did not, and was busy with other things until then */
 #define REPLAY_ALONE                                                                               \
 	512u /* what-if: a copy whose end its own event marks alone, and that event's record */
-#define REPLAY_STALLED                                                                             \
-	2048u /* the host was held up before it (replay_stalls.c): no work of the program's */
 #define REPLAY_AHEAD                                                                               \
 	1024u /* what-if: with REPLAY_IN, a copy that is given a step ahead: when the copies were  \
 	       * that the work before it needed */
+#define REPLAY_STALLED                                                                             \
+	2048u /* the host was held up before it (replay_stalls.c): no work of the program's */
 
 /* More time than this (ns) between two calls is not the cost of issuing them, as a framework has
  * it, but work of its own, or the host was held up. */

@@ -13,9 +13,9 @@
 /*
  * The host is held up now and then: other processes take its CPU, another thread holds Python's
  * lock, memory moves. Such stalls come wherever the program happens to be; work of the program's
- * own comes at few places. (A loop in JAX of nine functions, each of its own, four times beside
- * itself on an H200's host: 65 to 130 stalls of 0.1 to 10 ms, 15 to 19 % of its time, before all
- * nine; alone 10 of 0.15 ms. As one function it gained 22 times beside the others too.)
+ * own comes at few places. (A loop in JAX of nine functions on an H200's host, seven runs on the
+ * second GPU while it ran on the first: 45 to 128 stalls of 0.1 to 10 ms, mostly 15 to 19 % of its
+ * time; eight runs on the first: 3 to 11, 0.1 %.)
  *
  * A place is a call and the one before it on its thread, with the work that was given before and
  * that comes next. Of places that have few long gaps it is asked how many those are for the time

@@ -20,10 +20,16 @@ const char *const verdict_confidences[] = {
         [CONFIDENCE_HIGH] = "high",
 };
 
+/* Were the GPU busy for so long, each part of it takes so many times as long. */
+static double scale_of(const struct verdict_input *in, double busy)
+{
+	return in->busy > 0 ? busy / in->busy : 1;
+}
+
 /* What of `busy` the GPU copies with nothing beside it. */
 static double exposed_of(const struct verdict_input *in, double busy)
 {
-	return fmax(0, busy - in->kernels * (in->busy > 0 ? busy / in->busy : 1));
+	return fmax(0, busy - in->kernels * scale_of(in, busy));
 }
 
 /* Where copies and kernels would run beside one another without the waits, it is these that keep
@@ -48,8 +54,7 @@ static double copies_gain(const struct verdict_input *in, double exposed)
 /* The host no longer spends that time, and the GPU's work remains. */
 void verdict_gains(const struct verdict_input *in, double busy, double gain[VERDICT_CLASSES])
 {
-	double scale = in->busy > 0 ? busy / in->busy : 1;
-	double exposed = exposed_of(in, busy), comm = fmin(in->comm * scale, busy);
+	double exposed = exposed_of(in, busy), comm = fmin(in->comm * scale_of(in, busy), busy);
 	double launch = fmin(in->launch, in->idle_launch) * (1 - REPLAY_LEFT);
 	const struct {
 		enum verdict_class cls;
